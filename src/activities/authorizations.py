@@ -11,14 +11,7 @@ from weakref import WeakValueDictionary
 from activities.connections import ConnectionUseError, find_connected
 from activities.heartbeats import keep_open
 from models.core.base import Id
-from models.sources.authorizations.rules import (
-    ACCESS_TOKEN,
-    REFRESH_TOKEN,
-    OAuthClient,
-    credentials_of,
-    is_stale,
-    oauth_client,
-)
+from models.sources.authorizations import rules
 from models.sources.connections.commands import store_credentials
 from models.sources.connections.providers import ProviderName
 from models.sources.connections.queries import Connected, hold_connection
@@ -52,7 +45,7 @@ class UnansweredError(Exception):
 class TokenEndpoint:
     """One provider's endpoints; every call may raise OutboundError too."""
 
-    def __init__(self, outbound: OutboundClient, client: OAuthClient) -> None:
+    def __init__(self, outbound: OutboundClient, client: rules.OAuthClient) -> None:
         self._outbound = outbound
         self._client = client
 
@@ -68,9 +61,9 @@ class TokenEndpoint:
 
     async def refresh(self, credentials: Mapping[str, str]) -> dict[str, str]:
         """New credentials. Raises NotAcceptedError and UnansweredError."""
-        if REFRESH_TOKEN not in credentials:
+        if rules.REFRESH_TOKEN not in credentials:
             raise NotAcceptedError
-        grant = {"grant_type": "refresh_token", "refresh_token": credentials[REFRESH_TOKEN]}
+        grant = {"grant_type": "refresh_token", "refresh_token": credentials[rules.REFRESH_TOKEN]}
         return await self._tokens(grant, credentials)
 
     async def revoke(self, credentials: Mapping[str, str]) -> None:
@@ -80,7 +73,7 @@ class TokenEndpoint:
         if self._client.provider.revocation == "github":
             request = self._github_revocation(credentials)
         else:
-            token = credentials.get(REFRESH_TOKEN) or credentials[ACCESS_TOKEN]
+            token = credentials.get(rules.REFRESH_TOKEN) or credentials[rules.ACCESS_TOKEN]
             request = self._request(self._client.revocation_url, {"token": token})
         answer = await self._outbound.send(request)
         # One that the provider does not know has ended already.
@@ -93,7 +86,7 @@ class TokenEndpoint:
         # GitHub says 200 beside its errors.
         if "error" in body or answer.status in _REFUSED:
             raise NotAcceptedError
-        found = credentials_of(body, before, utc_now()) if answer.status == 200 else None
+        found = rules.credentials_of(body, before, utc_now()) if answer.status == 200 else None
         if found is None:
             raise UnansweredError
         return found
@@ -131,7 +124,7 @@ class TokenEndpoint:
                 "Accept": JSON,
                 **authentication("basic", f"{client.client_id}:{client.client_secret or ''}"),
             },
-            body={"access_token": credentials[ACCESS_TOKEN]},
+            body={"access_token": credentials[rules.ACCESS_TOKEN]},
             timeout_seconds=SECONDS,
             max_bytes=MAX_BYTES,
             # The body holds secrets, which are for this endpoint alone.
@@ -163,7 +156,7 @@ class TokenEndpoints:
 
     def of(self, name: ProviderName) -> TokenEndpoint:
         """The endpoints of one provider. Raises UnsupportedError."""
-        client = oauth_client(name, self._providers)
+        client = rules.oauth_client(name, self._providers)
         if client is None:
             raise UnsupportedError(f"Sign-in with {name} is no longer available.")
         return TokenEndpoint(self._outbound, client)
@@ -213,5 +206,5 @@ class Tokens:
 
 
 def _needs_renewal(found: Connected, rejected: str | None, now: datetime) -> bool:
-    token = found.credentials.get(ACCESS_TOKEN)
-    return token is not None and (token == rejected or is_stale(found.credentials, now))
+    token = found.credentials.get(rules.ACCESS_TOKEN)
+    return token is not None and (token == rejected or rules.is_stale(found.credentials, now))

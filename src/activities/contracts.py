@@ -8,15 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from models.automation.automations.rules.planner.protocol import (
-    EndRun,
-    Event,
-    IterationsReady,
-    NodeFailed,
-    NodeRef,
-    NodeSucceeded,
-    RunStopped,
-)
+from models.automation.automations.rules.planner import protocol
 from runtime.temporal.families import Family
 
 
@@ -85,15 +77,15 @@ class NodeEnd:
     iterations: Iterations | None = None
 
     @property
-    def ref(self) -> NodeRef:
-        return NodeRef(self.node_id, self.scope_key)
+    def ref(self) -> protocol.NodeRef:
+        return protocol.NodeRef(self.node_id, self.scope_key)
 
     @property
-    def event(self) -> Event:
+    def event(self) -> protocol.Event:
         """The event for the planner."""
         reply, ready = self.reply, self.iterations
         if ready is not None:
-            return IterationsReady(
+            return protocol.IterationsReady(
                 self.ref,
                 ready.count,
                 ready.parallelism,
@@ -102,10 +94,10 @@ class NodeEnd:
                 ready.first,
             )
         if reply.state is NodeState.SUCCEEDED:
-            return NodeSucceeded(self.ref, reply.outcome, reply.case_key)
+            return protocol.NodeSucceeded(self.ref, reply.outcome, reply.case_key)
         if reply.state is NodeState.FAILED:
-            return NodeFailed(self.ref)
-        return RunStopped(self.ref, succeeded=reply.state is NodeState.STOPPED)
+            return protocol.NodeFailed(self.ref)
+        return protocol.RunStopped(self.ref, succeeded=reply.state is NodeState.STOPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +142,7 @@ class QuickNodesReply:
     def goes_on(self) -> bool:
         """True when a loop has iterations left, so that another batch follows."""
         over = {end.ref for end in self.ends}
-        return any(NodeRef(one.node_id, one.scope_key) not in over for one in self.loops)
+        return any(protocol.NodeRef(one.node_id, one.scope_key) not in over for one in self.loops)
 
 
 WAITS_FOR_SLOT = "waits_for_slot"
@@ -258,7 +250,9 @@ class FinishCall:
     skipped: list[tuple[str, str]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, run_id: str, ending: EndRun, skipped: Iterable[NodeRef]) -> "FinishCall":
+    def of(
+        cls, run_id: str, ending: protocol.EndRun, skipped: Iterable[protocol.NodeRef]
+    ) -> "FinishCall":
         """The end of a run as its planner says it."""
         decisive = ending.decisive
         return cls(

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import select
+import sqlalchemy as sa
 from temporalio import activity
 
 from activities.contracts import CalledRun
@@ -46,7 +46,7 @@ class EndingActivities:
         family, row_id, *_ = workflow_id.split("/")
         kind = self._tables[Family(family)]
         columns = kind.table.c
-        own = select(columns.status).where(columns.id == Id(row_id), ~kind.is_open)
+        own = sa.select(columns.status).where(columns.id == Id(row_id), ~kind.is_open)
         async with self._database.transaction() as work:
             return await work.scalar(own) or CLOSED
 

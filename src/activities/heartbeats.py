@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from sqlalchemy import literal, select
+import sqlalchemy as sa
 from temporalio import activity
 
 from runtime.database import UnitOfWork
@@ -54,7 +54,7 @@ async def keep_open(work: UnitOfWork, doing: Awaitable[T]) -> T:
     task = asyncio.ensure_future(doing)
     try:
         while not (await asyncio.wait({task}, timeout=PAUSE))[0]:
-            await work.scalar(select(literal(1)))
+            await work.scalar(sa.select(sa.literal(1)))
         return task.result()
     finally:
         task.cancel()

@@ -25,39 +25,12 @@ from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
 from models.core.base import Id
 from models.core.bundles import BundleKind, Findings
-from models.workspace.bundles.applying import (
-    ReadChunk,
-    apply_chunk,
-    check_chunk,
-    plan_chunk,
-    read_chunk,
-)
+from models.workspace.bundles import applying, unpacking
 from models.workspace.bundles.registry import Step
 from models.workspace.bundles.registry import steps as import_steps
 from models.workspace.bundles.rules import BundleError, Fault, home, is_blob
-from models.workspace.bundles.unpacking import (
-    Contents,
-    Part,
-    load_contents,
-    load_context_rows,
-    read_lines,
-    store_blobs,
-    unpack,
-)
-from models.workspace.legacy_imports import executions, rollbacks, stages
+from models.workspace.legacy_imports import executions, rollbacks, rules, stages
 from models.workspace.legacy_imports.queries import ImportRunRow, find_entry_by_id, find_run
-from models.workspace.legacy_imports.rules import (
-    IMPORT_STAGES,
-    ImportStage,
-    LegacyImportStatus,
-    StepKind,
-)
-from models.workspace.legacy_imports.stages import (
-    EntryMovedError,
-    Held,
-    verify_counts,
-    verify_sample,
-)
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.errors import PlatformError, UnavailableError
@@ -105,7 +78,7 @@ class LegacyImportTransactions:
         async with self._database.transaction() as work:
             step = await executions.advance(work, Id(run_id), "/".join(execution), self._keys)
         if step is None:
-            return NextStep(StepKind.END, CLOSED)
+            return NextStep(rules.StepKind.END, CLOSED)
         found = [str(one) for one in step.entries]
         return NextStep(step.kind, step.status, workflow_id, found)
 
@@ -149,7 +122,7 @@ class BundleActivities:
                 with tempfile.TemporaryFile() as file:  # written aside
                     async for piece in self._pieces(run, counts):
                         await asyncio.to_thread(file.write, piece)
-                    contents = await unpack(self._store, file, counts["bytes"], run.id)
+                    contents = await unpacking.unpack(self._store, file, counts["bytes"], run.id)
             except BundleError as error:
                 await self._fail(run.id, error.message)
                 return
@@ -240,7 +213,7 @@ class Chunk:
     """Rows that one transaction works on."""
 
     step: Step
-    part: Part
+    part: unpacking.Part
     number: int
 
     @property
@@ -249,7 +222,7 @@ class Chunk:
 
     async def read(self, store: ObjectStore) -> list[bytes]:
         """The rows, as lines."""
-        return await read_lines(store, self.part, self.number)
+        return await unpacking.read_lines(store, self.part, self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +232,7 @@ class Chunks:
     all: Sequence[Chunk]
     unread: Sequence[str] = ()
 
-    def of(self, stage: ImportStage) -> "Chunks":
+    def of(self, stage: rules.ImportStage) -> "Chunks":
         """The chunks of one stage."""
         return Chunks([one for one in self.all if one.step.stage.value == stage.value])
 
@@ -274,7 +247,7 @@ class Chunks:
         yield from last.values()
 
 
-def chunks_of(contents: Contents, workspace_id: str) -> Chunks:
+def chunks_of(contents: unpacking.Contents, workspace_id: str) -> Chunks:
     """The chunks of a workspace, by its id in the bundle."""
     place = home(workspace_id)
     parts = {
@@ -322,7 +295,7 @@ class WorkspaceActivities:
             try:
                 with refusals():
                     return await self._work_on(Id(entry_id), counts)
-            except EntryMovedError:
+            except stages.EntryMovedError:
                 return await self._moved(Id(entry_id))
             except UnavailableError:
                 raise
@@ -339,25 +312,25 @@ class WorkspaceActivities:
     async def _work_on(self, entry_id: Id, counts: dict[str, int]) -> WorkspaceReply:
         async with self._database.transaction() as work:
             locked_entry = await stages.hold(work, entry_id, *_PHASES)
-        phase = _PHASES[LegacyImportStatus(locked_entry.run.status)]
+        phase = _PHASES[rules.LegacyImportStatus(locked_entry.run.status)]
         return await phase(self, locked_entry, counts)
 
-    async def _check(self, locked_entry: Held, counts: dict[str, int]) -> WorkspaceReply:
+    async def _check(self, locked_entry: stages.Held, counts: dict[str, int]) -> WorkspaceReply:
         """Plan the ids of all rows, then look what would come of each."""
         stage, entry_id = locked_entry.stage, locked_entry.entry.id
-        if stage not in {ImportStage.VALIDATING, ImportStage.DRY_RUN}:
+        if stage not in {rules.ImportStage.VALIDATING, rules.ImportStage.DRY_RUN}:
             async with self._database.transaction() as work:
                 stage = await stages.begin_dry_run(work, entry_id, self._keys)
-        contents = await load_contents(self._store, locked_entry.run.id)
+        contents = await unpacking.load_contents(self._store, locked_entry.run.id)
         chunks = chunks_of(contents, locked_entry.entry.source_workspace_id)
-        is_dry_run = stage == ImportStage.DRY_RUN
-        step: Callable[..., Awaitable[Findings]] = plan_chunk
+        is_dry_run = stage == rules.ImportStage.DRY_RUN
+        step: Callable[..., Awaitable[Findings]] = applying.plan_chunk
         if is_dry_run:
             source = Id(locked_entry.entry.source_workspace_id)
-            context_rows = await load_context_rows(self._store, contents, source)
+            context_rows = await unpacking.load_context_rows(self._store, contents, source)
             async with self._database.reading() as reading:
                 clean = await stages.is_clean(reading, entry_id)
-            step = partial(check_chunk, context_rows=context_rows, checked=clean)
+            step = partial(applying.check_chunk, context_rows=context_rows, checked=clean)
 
         async def read(chunk: Chunk) -> tuple[Chunk, list[bytes]]:
             return chunk, await chunk.read(self._store)
@@ -366,7 +339,7 @@ class WorkspaceActivities:
             chunk, lines = chunk_lines
             async with self._database.transaction() as work:
                 now = await stages.hold_chunk(
-                    work, entry_id, LegacyImportStatus.DRY_RUNNING, stage, number
+                    work, entry_id, rules.LegacyImportStatus.DRY_RUNNING, stage, number
                 )
                 kinds = stages.kinds_for(now.entry, chunk.kinds) if is_dry_run else chunk.kinds
                 found = await step(work, now.target(self._keys), kinds, lines)
@@ -376,7 +349,7 @@ class WorkspaceActivities:
         await self._each(entry_id, stage, chunks, counts, read, check)
         async with self._database.transaction() as work:
             now = await stages.hold_chunk(
-                work, entry_id, LegacyImportStatus.DRY_RUNNING, stage, len(chunks.all)
+                work, entry_id, rules.LegacyImportStatus.DRY_RUNNING, stage, len(chunks.all)
             )
             await (
                 stages.conclude_dry_run(work, now)
@@ -385,78 +358,79 @@ class WorkspaceActivities:
             )
         return WorkspaceReply(stage, is_dry_run, counts)
 
-    async def _import(self, locked_entry: Held, counts: dict[str, int]) -> WorkspaceReply:
+    async def _import(self, locked_entry: stages.Held, counts: dict[str, int]) -> WorkspaceReply:
         """Apply the rows of one stage."""
         stage, entry_id = locked_entry.stage, locked_entry.entry.id
-        if stage not in IMPORT_STAGES:
-            raise EntryMovedError
-        contents = await load_contents(self._store, locked_entry.run.id)
+        if stage not in rules.IMPORT_STAGES:
+            raise stages.EntryMovedError
+        contents = await unpacking.load_contents(self._store, locked_entry.run.id)
         source = locked_entry.entry.source_workspace_id
         all_chunks = chunks_of(contents, source)
-        chunks = all_chunks.of(stage)
-        if stage == ImportStage.CREATING and not locked_entry.done:
+        chunks, importing = all_chunks.of(stage), rules.LegacyImportStatus.IMPORTING
+        if stage == rules.ImportStage.CREATING and not locked_entry.done:
             async with self._database.transaction() as work:
-                now = await stages.hold_chunk(
-                    work, entry_id, LegacyImportStatus.IMPORTING, stage, 0
-                )
+                now = await stages.hold_chunk(work, entry_id, importing, stage, 0)
                 await stages.make_workspace(work, now)
 
         target = locked_entry.target(self._keys)
 
-        async def read(chunk: Chunk) -> tuple[list[BundleKind], ReadChunk]:
+        async def read(chunk: Chunk) -> tuple[list[BundleKind], applying.ReadChunk]:
             lines = await chunk.read(self._store)
-            await store_blobs(self._store, contents, Id(source), target, chunk.kinds, lines)
+            await unpacking.store_blobs(
+                self._store, contents, Id(source), target, chunk.kinds, lines
+            )
             kinds = stages.kinds_for(locked_entry.entry, chunk.kinds)
             async with self._database.reading() as work:
-                return kinds, await read_chunk(work, target, kinds, lines)
+                return kinds, await applying.read_chunk(work, target, kinds, lines)
 
-        async def apply(chunk: tuple[list[BundleKind], ReadChunk], number: int) -> Findings:
+        async def apply(
+            chunk: tuple[list[BundleKind], applying.ReadChunk], number: int
+        ) -> Findings:
             kinds, rows = chunk
             async with self._database.transaction() as work:
-                now = await stages.hold_chunk(
-                    work, entry_id, LegacyImportStatus.IMPORTING, stage, number
-                )
-                found = await apply_chunk(work, target, kinds, rows)
+                now = await stages.hold_chunk(work, entry_id, importing, stage, number)
+                found = await applying.apply_chunk(work, target, kinds, rows)
                 await stages.record_chunk(work, now, found, total=len(chunks.all), counted=True)
                 return found
 
         await self._each(entry_id, stage, chunks, counts, read, apply)
         async with self._database.transaction() as work:
-            now = await stages.hold_chunk(
-                work, entry_id, LegacyImportStatus.IMPORTING, stage, len(chunks.all)
-            )
+            now = await stages.hold_chunk(work, entry_id, importing, stage, len(chunks.all))
             following = await stages.end_stage(work, now, all_chunks.stages)
-        return WorkspaceReply(stage, following == ImportStage.VERIFYING, counts)
+        return WorkspaceReply(stage, following == rules.ImportStage.VERIFYING, counts)
 
-    async def _verify(self, locked_entry: Held, counts: dict[str, int]) -> WorkspaceReply:
+    async def _verify(self, locked_entry: stages.Held, counts: dict[str, int]) -> WorkspaceReply:
         """Compare counts, and samples of the contents, with what the bundle says."""
-        if locked_entry.stage != ImportStage.VERIFYING:
-            raise EntryMovedError
-        contents = await load_contents(self._store, locked_entry.run.id)
+        if locked_entry.stage != rules.ImportStage.VERIFYING:
+            raise stages.EntryMovedError
+        contents = await unpacking.load_contents(self._store, locked_entry.run.id)
         chunks = chunks_of(contents, locked_entry.entry.source_workspace_id)
         entry_id = locked_entry.entry.id
         samples = []
         for chunk in chunks.sample():
             lines = await chunk.read(self._store)
             async with self._database.transaction() as work:
-                now = await stages.hold(work, entry_id, LegacyImportStatus.VERIFYING)
+                now = await stages.hold(work, entry_id, rules.LegacyImportStatus.VERIFYING)
                 kinds = stages.kinds_for(now.entry, chunk.kinds)
-                samples += await verify_sample(work, now.target(self._keys), kinds, lines)
-            inject_fault(stage_of_import(ImportStage.VERIFYING), entry_id)
+                samples += await stages.verify_sample(work, now.target(self._keys), kinds, lines)
+            inject_fault(stage_of_import(rules.ImportStage.VERIFYING), entry_id)
         counts["rows"] = sum(one.rows for one in samples)
         async with self._database.transaction() as work:
-            now = await stages.hold(work, entry_id, LegacyImportStatus.VERIFYING)
-            await verify_counts(work, now, samples)
-        return WorkspaceReply(ImportStage.VERIFYING, done=True, counts=counts)
+            now = await stages.hold(work, entry_id, rules.LegacyImportStatus.VERIFYING)
+            await stages.verify_counts(work, now, samples)
+        return WorkspaceReply(rules.ImportStage.VERIFYING, done=True, counts=counts)
 
-    async def _take_back(self, locked_entry: Held, counts: dict[str, int]) -> WorkspaceReply:
+    async def _take_back(self, locked_entry: stages.Held, counts: dict[str, int]) -> WorkspaceReply:
         """Remove the imported rows, newest first, a batch in a transaction."""
         entry_id = locked_entry.entry.id
         counts["removed"] = 0
         while True:
             async with self._database.transaction() as work:
                 now = await stages.hold(
-                    work, entry_id, LegacyImportStatus.CANCELLING, LegacyImportStatus.ROLLING_BACK
+                    work,
+                    entry_id,
+                    rules.LegacyImportStatus.CANCELLING,
+                    rules.LegacyImportStatus.ROLLING_BACK,
                 )
                 removed = await rollbacks.remove_batch(work, now)
             if removed is None:
@@ -467,7 +441,7 @@ class WorkspaceActivities:
     async def _each(
         self,
         entry_id: Id,
-        stage: ImportStage,
+        stage: rules.ImportStage,
         chunks: Chunks,
         counts: dict[str, int],
         read: Callable[[Chunk], Awaitable[Read]],
@@ -488,12 +462,12 @@ class WorkspaceActivities:
 
 
 _PHASES: Mapping[
-    LegacyImportStatus,
-    Callable[[WorkspaceActivities, Held, dict[str, int]], Awaitable[WorkspaceReply]],
+    rules.LegacyImportStatus,
+    Callable[[WorkspaceActivities, stages.Held, dict[str, int]], Awaitable[WorkspaceReply]],
 ] = {
-    LegacyImportStatus.DRY_RUNNING: WorkspaceActivities._check,
-    LegacyImportStatus.IMPORTING: WorkspaceActivities._import,
-    LegacyImportStatus.VERIFYING: WorkspaceActivities._verify,
-    LegacyImportStatus.CANCELLING: WorkspaceActivities._take_back,
-    LegacyImportStatus.ROLLING_BACK: WorkspaceActivities._take_back,
+    rules.LegacyImportStatus.DRY_RUNNING: WorkspaceActivities._check,
+    rules.LegacyImportStatus.IMPORTING: WorkspaceActivities._import,
+    rules.LegacyImportStatus.VERIFYING: WorkspaceActivities._verify,
+    rules.LegacyImportStatus.CANCELLING: WorkspaceActivities._take_back,
+    rules.LegacyImportStatus.ROLLING_BACK: WorkspaceActivities._take_back,
 }

@@ -10,24 +10,15 @@ from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 import psycopg
+import sqlalchemy as sa
 import structlog
-from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.exc import DBAPIError, PendingRollbackError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from typing_extensions import override
 
 from models.automation.circuit_breakers import BREAKER_DUE, advance_breaker
 from models.automation.incidents.grouping import FAILURES_DUE, group_failures
-from models.automation.triggers.dispatch import (
-    CHANGES_DUE,
-    DATES_DUE,
-    EVENTS_DUE,
-    FIRST_WORKSPACE,
-    Due,
-    dispatch,
-    start_debounced_runs,
-    what_is_due,
-)
+from models.automation.triggers import dispatch as trigger_dispatch
 from models.automation.triggers.record_dates import poll_dates
 from models.core.pauses.commands import PAUSE_DUE, attend_next_pause
 from models.messages.deliveries.lines import STARTS_DUE, start_deliveries, workspaces_to_start
@@ -77,7 +68,7 @@ class DueWork(Protocol):
     """Work that a look wakes when something is due for it."""
 
     @property
-    def due(self) -> ColumnElement[bool]:
+    def due(self) -> sa.ColumnElement[bool]:
         """True in PostgreSQL while there may be something to do, and cheap to ask."""
 
     @property
@@ -91,7 +82,7 @@ class DueWork(Protocol):
 class Poller(Loop):
     """Takes turns from the moment it is woken until one finds nothing."""
 
-    due: ClassVar[ColumnElement[bool]]
+    due: ClassVar[sa.ColumnElement[bool]]
     prompt: ClassVar[bool] = True
 
     def __init__(self, database: Database) -> None:
@@ -124,7 +115,9 @@ class DueLook(Loop):
         self._prompt = [poller for poller in pollers if poller.prompt]
         self._statements = {
             notified: PreparedStatement(
-                select(*(one.due.label(f"due_{n}") for n, one in enumerate(self._asked(notified))))
+                sa.select(
+                    *(one.due.label(f"due_{n}") for n, one in enumerate(self._asked(notified)))
+                )
             )
             for notified in (False, True)
         }
@@ -164,18 +157,20 @@ class Dispatcher(Poller):
     leaves them as they were. Workspaces take turns.
     """
 
-    due = or_(EVENTS_DUE, CHANGES_DUE, DATES_DUE)
+    due = sa.or_(
+        trigger_dispatch.EVENTS_DUE, trigger_dispatch.CHANGES_DUE, trigger_dispatch.DATES_DUE
+    )
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self._after = FIRST_WORKSPACE
+        self._after = trigger_dispatch.FIRST_WORKSPACE
         self._next_ask = 0.0
 
     @override
     async def turn(self) -> bool:
         """Answer some events, and once a second what time brings; False when there was nothing."""
         async with self._database.statement() as single:
-            due = await what_is_due(single)
+            due = await trigger_dispatch.what_is_due(single)
         busy = await self._dispatch(due)
         if time.monotonic() >= self._next_ask:
             found = await self._ask_time(due)
@@ -184,26 +179,26 @@ class Dispatcher(Poller):
             busy |= found
         return busy
 
-    async def _dispatch(self, due: Due) -> bool:
+    async def _dispatch(self, due: trigger_dispatch.Due) -> bool:
         """Answer the events of the next workspaces; after the last ones come the first."""
         began = self._after
-        if began == FIRST_WORKSPACE and not due.events:
+        if began == trigger_dispatch.FIRST_WORKSPACE and not due.events:
             return False
         async with self._database.transaction() as work:
-            events = await dispatch(work, began)
+            events = await trigger_dispatch.dispatch(work, began)
             if events:
                 inject_fault(FaultPoint.DISPATCHED_BEFORE_COMMIT, events[0].event_id)
         if events:
             inject_fault(FaultPoint.DISPATCHED_AFTER_COMMIT, events[0].event_id)
-        self._after = events[-1].workspace_id if events else FIRST_WORKSPACE
-        return bool(events) or began != FIRST_WORKSPACE
+        self._after = events[-1].workspace_id if events else trigger_dispatch.FIRST_WORKSPACE
+        return bool(events) or began != trigger_dispatch.FIRST_WORKSPACE
 
-    async def _ask_time(self, due: Due) -> bool:
+    async def _ask_time(self, due: trigger_dispatch.Due) -> bool:
         """Answer what time brought, a part at a time; events have their turn in between."""
         any_found = False
         if due.changes:
             async with self._database.transaction() as work:
-                any_found = await start_debounced_runs(work) > 0
+                any_found = await trigger_dispatch.start_debounced_runs(work) > 0
         if due.dates:
             async with self._database.transaction() as work:
                 any_found |= await poll_dates(work)
@@ -260,7 +255,7 @@ class PausePoller(Poller):
     Each turn takes a pause and a breaker that no other has taken.
     """
 
-    due = or_(PAUSE_DUE, BREAKER_DUE)
+    due = sa.or_(PAUSE_DUE, BREAKER_DUE)
 
     @override
     async def turn(self) -> bool:

@@ -10,21 +10,13 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Lifespan
 from typing_extensions import override
 
+from api.kernel import services as kernel_services
 from api.kernel.authorization import RESOURCES
 from api.kernel.dispatch import Dispatch, UnknownMethodError
 from api.kernel.limits import ConnectionShares, RateLimits
 from api.kernel.operation import Operation
 from api.kernel.responses import RequestContext
 from api.kernel.routing import Route, Router
-from api.kernel.services import (
-    Background,
-    RequestLogWriter,
-    Services,
-    feeds,
-    notifications,
-    overdue_alerts,
-    secret_keys,
-)
 from api.kernel.sessions import IdentityProvider, SessionVerifier
 from api.realtime.sockets import serve_socket
 from api.reference.document import openapi_document, written_document
@@ -88,7 +80,12 @@ def create_app(
     settings: Settings,
     *,
     database: Database | None = None,
-    background: Sequence[Background] = (secret_keys, notifications, feeds, overdue_alerts),
+    background: Sequence[kernel_services.Background] = (
+        kernel_services.secret_keys,
+        kernel_services.notifications,
+        kernel_services.feeds,
+        kernel_services.overdue_alerts,
+    ),
     routers: Sequence[Router] = ROUTERS,
 ) -> FastAPI:
     """The API; `background` runs from start to shutdown, entered in order, left in reverse.
@@ -113,7 +110,7 @@ def create_app(
     return app
 
 
-def _services(settings: Settings, database: Database | None) -> Services:
+def _services(settings: Settings, database: Database | None) -> kernel_services.Services:
     if database is None:
         database = platform_database(settings, "workspace-api", answers=True)
     sessions = None
@@ -124,12 +121,12 @@ def _services(settings: Settings, database: Database | None) -> Services:
             settings.oidc_jwks,
             settings.platform_admin_claim,
         )
-    return Services(
+    return kernel_services.Services(
         settings=settings,
         database=database,
         keys=KeyRing(settings.secret_keys),
         sessions=sessions,
-        request_log=RequestLogWriter(database),
+        request_log=kernel_services.RequestLogWriter(database),
         store=ObjectStore(settings.object_store),
         limits=RateLimits(settings),
         shares=ConnectionShares(max(1, database.connections // 2)),
@@ -138,10 +135,12 @@ def _services(settings: Settings, database: Database | None) -> Services:
     )
 
 
-def _lifespan(owns_database: bool, background: Sequence[Background]) -> Lifespan[WorkspaceApi]:
+def _lifespan(
+    owns_database: bool, background: Sequence[kernel_services.Background]
+) -> Lifespan[WorkspaceApi]:
     @asynccontextmanager
     async def lifespan(app: WorkspaceApi) -> AsyncIterator[None]:
-        services: Services = app.state.services
+        services: kernel_services.Services = app.state.services
         async with AsyncExitStack() as stack:
             if owns_database:
                 stack.push_async_callback(services.database.close)

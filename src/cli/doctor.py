@@ -12,38 +12,28 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from cli import doctor_checks
 from cli.console import StartError, reported, terminal
-from cli.doctor_checks import (
-    Finding,
-    Status,
-    check_database,
-    check_disks,
-    check_identity_provider,
-    check_mail,
-    check_object_store,
-    check_pooler,
-    check_schema,
-    check_search_attributes,
-    check_secret_key,
-    check_temporal,
-    check_workers,
-)
 from cli.supervisor.state import StateDir, read_object
 from runtime.configuration.settings import Settings, load_settings
 
-_COLORS = {Status.OK: "green", Status.WARNING: "yellow", Status.FAILURE: "red"}
-_CHECKS: Sequence[Callable[[Settings], Awaitable[Finding]]] = (
-    check_database,
-    check_pooler,
-    check_schema,
-    check_secret_key,
-    check_object_store,
-    check_disks,
-    check_temporal,
-    check_search_attributes,
-    check_workers,
-    check_identity_provider,
-    check_mail,
+_COLORS = {
+    doctor_checks.Status.OK: "green",
+    doctor_checks.Status.WARNING: "yellow",
+    doctor_checks.Status.FAILURE: "red",
+}
+_CHECKS: Sequence[Callable[[Settings], Awaitable[doctor_checks.Finding]]] = (
+    doctor_checks.check_database,
+    doctor_checks.check_pooler,
+    doctor_checks.check_schema,
+    doctor_checks.check_secret_key,
+    doctor_checks.check_object_store,
+    doctor_checks.check_disks,
+    doctor_checks.check_temporal,
+    doctor_checks.check_search_attributes,
+    doctor_checks.check_workers,
+    doctor_checks.check_identity_provider,
+    doctor_checks.check_mail,
 )
 
 
@@ -65,7 +55,9 @@ def doctor(
         typer.echo(json.dumps(_json_of(findings), indent=2))
     else:
         _print(findings)
-    raise typer.Exit(1 if any(one.status is Status.FAILURE for one in findings) else 0)
+    raise typer.Exit(
+        1 if any(one.status is doctor_checks.Status.FAILURE for one in findings) else 0
+    )
 
 
 def settings_of(state_dir: Path) -> tuple[Settings, str | None]:
@@ -97,27 +89,29 @@ def _known(state: StateDir) -> dict[str, Any]:
     return fields
 
 
-async def _examine(settings: Settings, base_url: str | None, state: StateDir) -> Sequence[Finding]:
+async def _examine(
+    settings: Settings, base_url: str | None, state: StateDir
+) -> Sequence[doctor_checks.Finding]:
     findings = [_versions(settings)]
     if base_url is not None:
         findings.append(await _platform(base_url, state))
     checks = [
         check
         for check in _CHECKS
-        if check is not check_pooler or settings.database_pooler_url is not None
+        if check is not doctor_checks.check_pooler or settings.database_pooler_url is not None
     ]
     return [*findings, *[await check(settings) for check in checks]]
 
 
-def _versions(settings: Settings) -> Finding:
+def _versions(settings: Settings) -> doctor_checks.Finding:
     from cli.deploy.versioning import WorkerVersion
 
     build = WorkerVersion.of(settings).build
     python = sys.version.split()[0]
-    return Finding("This build", f"workers {build}, Python {python}")
+    return doctor_checks.Finding("This build", f"workers {build}, Python {python}")
 
 
-async def _platform(url: str, state: StateDir) -> Finding:
+async def _platform(url: str, state: StateDir) -> doctor_checks.Finding:
     import httpx2
 
     subject = "Platform"
@@ -125,17 +119,17 @@ async def _platform(url: str, state: StateDir) -> Finding:
         try:
             answer = await client.get(f"{url}/readyz")
         except httpx2.TransportError:
-            return Finding(subject, f"no response at {url}", f"check {state.logs}")
+            return doctor_checks.Finding(subject, f"no response at {url}", f"check {state.logs}")
     if answer.is_success:
-        return Finding(subject, f"ready at {url}")
+        return doctor_checks.Finding(subject, f"ready at {url}")
     try:
         reason = str(answer.json()["error"])
     except (ValueError, KeyError, TypeError):
         reason = f"status {answer.status_code}"
-    return Finding(subject, f"not ready at {url}: {reason}", f"check {state.logs}")
+    return doctor_checks.Finding(subject, f"not ready at {url}: {reason}", f"check {state.logs}")
 
 
-def _print(findings: Sequence[Finding]) -> None:
+def _print(findings: Sequence[doctor_checks.Finding]) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("", "check", "result", "fix"):
         table.add_column(column, overflow="fold")
@@ -145,9 +139,9 @@ def _print(findings: Sequence[Finding]) -> None:
     terminal().print(table)
 
 
-def _json_of(findings: Sequence[Finding]) -> dict[str, Any]:
+def _json_of(findings: Sequence[doctor_checks.Finding]) -> dict[str, Any]:
     return {
-        "ok": all(finding.status is not Status.FAILURE for finding in findings),
+        "ok": all(finding.status is not doctor_checks.Status.FAILURE for finding in findings),
         "checks": [
             {
                 "subject": finding.subject,

@@ -34,41 +34,20 @@ from temporalio.worker import (
 from temporalio.workflow import ActivityHandle
 from typing_extensions import override
 
+from activities import pollers as activity_pollers
 from activities.database_errors import FinalErrorInterceptor
 from activities.heartbeats import HEARTBEAT_SECONDS
 from activities.outbox.relay import LIMITS, ExecutionDeliveries, Relay
 from activities.parts import Parts
-from activities.pollers import (
-    DeliveryStarter,
-    Dispatcher,
-    DueLook,
-    FailureGrouping,
-    Loop,
-    PausePoller,
-    WebhookFanOut,
-)
 from activities.schedules import Schedules
 from activities.suspects import SuspectInterceptor, Suspects
 from activities.turns import OutsideTurnInterceptor, OutsideTurns, SlotShareInterceptor
+from cli import shutdown
 from cli.deploy.versioning import WorkerVersion, promote_at_start
-from cli.families.registry import (
-    MAINTENANCE_SCHEDULES,
-    PINNED,
-    ROUTES,
-    SCHEDULED,
-    WORKFLOWS,
-    ensure_schedule,
-    registrations_of,
-)
+from cli.families import registry as family_registry
 from cli.polling import require_polling
 from cli.quarantine.process import QuarantineProcess
 from cli.secret_keys import require_secret_key, watch_secret_key
-from cli.shutdown import (
-    CLOSING_SECONDS,
-    DRAIN_SECONDS,
-    background,
-    cut_off_later,
-)
 from cli.worker_parts import open_parts
 from models.registrations import register_models
 from models.workspace.system import BEAT_SECONDS, beat, leave
@@ -107,7 +86,13 @@ LOOP_BEAT_SECONDS = 1.0
 
 STICKY_TIMEOUT = timedelta(seconds=5)
 """The time a workflow waits for the worker that has it in memory, before any other takes it."""
-_POLLERS = (Dispatcher, DeliveryStarter, PausePoller, WebhookFanOut, FailureGrouping)
+_POLLERS = (
+    activity_pollers.Dispatcher,
+    activity_pollers.DeliveryStarter,
+    activity_pollers.PausePoller,
+    activity_pollers.WebhookFanOut,
+    activity_pollers.FailureGrouping,
+)
 
 
 @asynccontextmanager
@@ -124,7 +109,7 @@ async def running_workers(
     notifier = _notifier(parts, database_url)
     failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     register_models()
-    registrations = registrations_of(parts)
+    registrations = family_registry.registrations_of(parts)
     quarantine = QuarantineProcess()
     suspects = Suspects(parts.database, registrations.families, parts.client, quarantine)
     # Before any worker polls: work that ended the process before must not run unobserved again.
@@ -139,14 +124,16 @@ async def running_workers(
             ):
                 await enter(worker)
             promotion = promote_at_start(parts.client, version)
-            await enter(background(_raised(failure), suspects.run(), notifier.run(), promotion))
+            await enter(
+                shutdown.background(_raised(failure), suspects.run(), notifier.run(), promotion)
+            )
             if Queue.AUTOMATION in queues:
-                for schedule in MAINTENANCE_SCHEDULES:
-                    await ensure_schedule(parts.client, schedule)
+                for schedule in family_registry.MAINTENANCE_SCHEDULES:
+                    await family_registry.ensure_schedule(parts.client, schedule)
                 listening = listen(
                     libpq_url(database_url), {CHANNEL: lambda _: parts.database.notify_workers()}
                 )
-                await enter(background(*(loop.run() for loop in loops), listening))
+                await enter(shutdown.background(*(loop.run() for loop in loops), listening))
         except BaseException:
             # The exit stack waits for workers that drain, which must not delay the next start for
             # ever.
@@ -155,10 +142,10 @@ async def running_workers(
         yield relay
 
 
-def _loops(parts: Parts, version: WorkerVersion) -> tuple[Relay, Sequence[Loop]]:
+def _loops(parts: Parts, version: WorkerVersion) -> tuple[Relay, Sequence[activity_pollers.Loop]]:
     """The relay, and all loops of a process with it; a commit of this process wakes them."""
-    deliveries = ExecutionDeliveries(parts.client, ROUTES, eager=version.takes_over)
-    schedules = Schedules(parts.database, parts.client, SCHEDULED)
+    deliveries = ExecutionDeliveries(parts.client, family_registry.ROUTES, eager=version.takes_over)
+    schedules = Schedules(parts.database, parts.client, family_registry.SCHEDULED)
     running = {**LIMITS.running, Family.AUTOMATION_RUN: parts.running_cap}
     # A process that does not execute a start is not notified of its begin in time.
     ahead = LIMITS.ahead if version.takes_over else 1
@@ -169,7 +156,7 @@ def _loops(parts: Parts, version: WorkerVersion) -> tuple[Relay, Sequence[Loop]]
         replace(LIMITS, ahead=ahead, running=running),
     )
     pollers = [kind(parts.database) for kind in _POLLERS]
-    look = DueLook(parts.database, [relay, *pollers])
+    look = activity_pollers.DueLook(parts.database, [relay, *pollers])
 
     def wake() -> None:
         relay.wake()
@@ -241,9 +228,9 @@ def _workflow_worker(
     return Worker(
         parts.client,
         task_queue=Queue.AUTOMATION,
-        workflows=WORKFLOWS,
+        workflows=family_registry.WORKFLOWS,
         activities=activities,
-        workflow_runner=production_runner(() if version.takes_over else PINNED),
+        workflow_runner=production_runner(() if version.takes_over else family_registry.PINNED),
         deployment_config=version.config(),
         max_concurrent_workflow_tasks=WORKFLOW_SLOTS,
         max_concurrent_local_activities=LOCAL_ACTIVITY_SLOTS,
@@ -304,7 +291,7 @@ async def run_worker(
     with stop.while_starting():
         await require_secret_key(settings)
         async with open_parts(settings, "workspace-worker", sdk_metrics) as parts:
-            beside = background(
+            beside = shutdown.background(
                 _beat(heartbeat),
                 report_presence(parts.database, queues),
                 watch_secret_key(parts.database, parts.keys),
@@ -357,7 +344,7 @@ class _Stop:
         if self._starting is None:
             _cut_off_later(code=0)
         else:
-            cut_off_later(CLOSING_SECONDS, 0)
+            shutdown.cut_off_later(shutdown.CLOSING_SECONDS, 0)
             # Nothing is in progress yet, so there is nothing to drain.
             self._starting.cancel()
 
@@ -376,7 +363,7 @@ def _cut_off_later(code: int) -> None:
 
     A process that was asked to end exits in order, so that no work is suspected for it.
     """
-    cut_off_later(DRAIN_SECONDS, code)
+    shutdown.cut_off_later(shutdown.DRAIN_SECONDS, code)
 
 
 class NearCallInterceptor(Interceptor):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+import sqlalchemy as sa
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from sqlalchemy import Column, ColumnElement, LargeBinary, MetaData, cast, func, literal
 from sqlalchemy.dialects.postgresql import JSONB
 
 KEY_ID_BYTES = 4
@@ -156,7 +156,7 @@ class SealedColumn:
     A change of the master secret finds by these descriptions the values under the previous key.
     """
 
-    column: Column[Any]
+    column: sa.Column[Any]
     seal: Seal
 
     @property
@@ -165,43 +165,43 @@ class SealedColumn:
         return f"{self.column.table.name}.{self.column.name}"
 
     @property
-    def key(self) -> Sequence[Column[Any]]:
+    def key(self) -> Sequence[sa.Column[Any]]:
         """The columns of the primary key."""
         return list(self.column.table.primary_key.columns)
 
     @property
-    def moment(self) -> Column[Any]:
+    def moment(self) -> sa.Column[Any]:
         """The column with the time of a row's creation."""
         columns = self.column.table.columns
         return next(columns[name] for name in _MOMENTS if name in columns)
 
     @property
-    def value(self) -> ColumnElement[Any]:
+    def value(self) -> sa.ColumnElement[Any]:
         """The sealed bytes; null where a row has none."""
         if self.seal.member is None:
             return self.column
-        return func.decode(self.column[self.seal.member].astext, "base64", type_=LargeBinary)
+        return sa.func.decode(self.column[self.seal.member].astext, "base64", type_=sa.LargeBinary)
 
     @property
-    def key_id(self) -> ColumnElement[Any]:
+    def key_id(self) -> sa.ColumnElement[Any]:
         """The id of the key that a value is sealed under."""
         return key_id_of(self.value)
 
-    def holding(self, value: ColumnElement[Any]) -> ColumnElement[Any]:
+    def holding(self, value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         """The content of the column with another value."""
         if self.seal.member is None:
             return value
-        text = func.replace(func.encode(value, "base64"), "\n", "")
-        member = func.jsonb_build_object(literal(self.seal.member), text)
-        return cast(self.column.op("||")(member), JSONB)
+        text = sa.func.replace(sa.func.encode(value, "base64"), "\n", "")
+        member = sa.func.jsonb_build_object(sa.literal(self.seal.member), text)
+        return sa.cast(self.column.op("||")(member), JSONB)
 
 
-def key_id_of(value: ColumnElement[Any]) -> ColumnElement[Any]:
+def key_id_of(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """The id of the key at the begin of a sealed value."""
-    return func.substr(value, 1, KEY_ID_BYTES, type_=LargeBinary)
+    return sa.func.substr(value, 1, KEY_ID_BYTES, type_=sa.LargeBinary)
 
 
-def sealed_columns(metadata: MetaData) -> Sequence[SealedColumn]:
+def sealed_columns(metadata: sa.MetaData) -> Sequence[SealedColumn]:
     """Every column with sealed values, out of the tables imported so far, by name."""
     columns = (
         SealedColumn(column, column.info[_SEALED])

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from sqlalchemy import ColumnElement, Table, delete, func, insert, literal, select, text
+import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 from typing_extensions import override
 
@@ -53,10 +53,10 @@ class _Part(Transaction):
 
 _LOCK_TIMEOUT, _STATEMENT_TIMEOUT = "2s", "5s"
 _CAPTURING = PreparedStatement(
-    select(
-        func.set_config("workspace.dry_run", "on", True),
-        func.set_config("lock_timeout", _LOCK_TIMEOUT, True),
-        func.set_config("statement_timeout", _STATEMENT_TIMEOUT, True),
+    sa.select(
+        sa.func.set_config("workspace.dry_run", "on", True),
+        sa.func.set_config("lock_timeout", _LOCK_TIMEOUT, True),
+        sa.func.set_config("statement_timeout", _STATEMENT_TIMEOUT, True),
     )
 )
 
@@ -126,7 +126,7 @@ class RehearsalDatabase(Database):
             self._connection = await self.engine.connect()
             _ = await self._connection.begin()
             # A person in a debugger takes longer.
-            idle = text("SET LOCAL idle_in_transaction_session_timeout = 0")
+            idle = sa.text("SET LOCAL idle_in_transaction_session_timeout = 0")
             await self._connection.execute(idle)
         return self._connection
 
@@ -216,18 +216,18 @@ async def rehearsal(
 
 
 async def replace_rows(
-    work: UnitOfWork, table: Table, condition: ColumnElement[bool], **changed: object
+    work: UnitOfWork, table: sa.Table, condition: sa.ColumnElement[bool], **changed: object
 ) -> None:
     """Give rows other values, past the triggers that refuse to change what has ended.
 
     The rows are removed and inserted in one statement, so that what refers to them stays.
     """
-    old = delete(table).where(condition).returning(*table.c).cte("old")
+    old = sa.delete(table).where(condition).returning(*table.c).cte("old")
     columns = [
-        literal(changed[column.name], column.type).label(column.name)
+        sa.literal(changed[column.name], column.type).label(column.name)
         if column.name in changed
         else old.c[column.name]
         for column in table.c
     ]
     names = [column.name for column in table.c]
-    await work.execute(insert(table).from_select(names, select(*columns).select_from(old)))
+    await work.execute(sa.insert(table).from_select(names, sa.select(*columns).select_from(old)))

@@ -10,16 +10,8 @@ with workflow.unsafe.imports_passed_through():
     from activities.data_source_runs.steps import CONTINUE, STAGE_AGAIN, DataSourceRunActivities
     from models.sources.data_source_runs.rules import Stage
     from runtime.temporal.families import Queue
+    from workflows import policies
     from workflows.calls import MARKS, call_outside, end_as_row
-    from workflows.policies import (
-        APPLY_TIMEOUT,
-        DATABASE_RETRY,
-        FETCH_RETRY,
-        FETCH_TIMEOUT,
-        HEARTBEAT_TIMEOUT,
-        JOB_RETRY,
-        STAGE_TIMEOUT,
-    )
 
 
 @workflow.defn(name="DataSourceRefresh")
@@ -105,9 +97,9 @@ async def _steps(run_id: str, table: StageTable) -> str:
             run_id,
             task_queue=queue,
             summary="Fetch",
-            start_to_close_timeout=FETCH_TIMEOUT,
-            heartbeat_timeout=HEARTBEAT_TIMEOUT,
-            retry_policy=FETCH_RETRY,
+            start_to_close_timeout=policies.FETCH_TIMEOUT,
+            heartbeat_timeout=policies.HEARTBEAT_TIMEOUT,
+            retry_policy=policies.FETCH_RETRY,
         )
     )
     table.end(fetched.counts)
@@ -127,9 +119,9 @@ async def _stage_and_apply(run_id: str, table: StageTable) -> str:
         run_id,
         task_queue=Queue.BULK,
         summary="Stage rows",
-        start_to_close_timeout=STAGE_TIMEOUT,
-        heartbeat_timeout=HEARTBEAT_TIMEOUT,
-        retry_policy=JOB_RETRY,
+        start_to_close_timeout=policies.STAGE_TIMEOUT,
+        heartbeat_timeout=policies.HEARTBEAT_TIMEOUT,
+        retry_policy=policies.JOB_RETRY,
     )
     table.end(staged.counts)
     if staged.status != CONTINUE:
@@ -140,9 +132,9 @@ async def _stage_and_apply(run_id: str, table: StageTable) -> str:
         run_id,
         task_queue=Queue.BULK,
         summary="Apply rows",
-        start_to_close_timeout=APPLY_TIMEOUT,
-        heartbeat_timeout=HEARTBEAT_TIMEOUT,
-        retry_policy=JOB_RETRY,
+        start_to_close_timeout=policies.APPLY_TIMEOUT,
+        heartbeat_timeout=policies.HEARTBEAT_TIMEOUT,
+        retry_policy=policies.JOB_RETRY,
     )
     table.end(applied.counts)
     return applied.status
@@ -154,9 +146,9 @@ async def _close(run_id: str, *, cancelled: bool) -> str:
         args=[run_id, cancelled],
         task_queue=Queue.BULK,
         summary="Roll back",
-        start_to_close_timeout=STAGE_TIMEOUT,
-        heartbeat_timeout=HEARTBEAT_TIMEOUT,
-        retry_policy=DATABASE_RETRY,
+        start_to_close_timeout=policies.STAGE_TIMEOUT,
+        heartbeat_timeout=policies.HEARTBEAT_TIMEOUT,
+        retry_policy=policies.DATABASE_RETRY,
     )
 
 

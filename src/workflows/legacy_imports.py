@@ -12,23 +12,11 @@ from temporalio.exceptions import (
 )
 
 with workflow.unsafe.imports_passed_through():
-    from activities.legacy_imports import (
-        BundleActivities,
-        LegacyImportTransactions,
-        NextStep,
-        Trouble,
-        WorkspaceActivities,
-    )
+    from activities import legacy_imports
     from models.workspace.legacy_imports.rules import PARALLEL, StepKind
     from runtime.temporal.families import Queue
+    from workflows import policies
     from workflows.calls import end_as_row, transact
-    from workflows.policies import (
-        BUNDLE_TIMEOUT,
-        HEARTBEAT_TIMEOUT,
-        JOB_RETRY,
-        RESTART_PAUSE,
-        has_long_history,
-    )
 
 
 @workflow.defn(name="LegacyImport")
@@ -61,21 +49,27 @@ class LegacyImport:
         while True:
             # Read before the step: a decision made during it must end the wait that follows.
             decisions = self._decisions
-            step = await transact(LegacyImportTransactions.advance, workflow.info().workflow_id)
+            step = await transact(
+                legacy_imports.LegacyImportTransactions.advance, workflow.info().workflow_id
+            )
             if step.kind == StepKind.END:
                 return step.status
             # A signal that the next execution does not get is in the rows, which it reads first.
-            if has_long_history():
+            if policies.has_long_history():
                 workflow.continue_as_new(run_id)
             await self._do(run_id, step, decisions)
 
-    async def _do(self, run_id: str, step: NextStep, decisions: int) -> None:
+    async def _do(self, run_id: str, step: legacy_imports.NextStep, decisions: int) -> None:
         workflow.set_current_details(f"Status: {step.status.replace('_', ' ')}")
         match step.kind:
             case StepKind.VALIDATE:
-                await _with_bundle(run_id, BundleActivities.validate, "Validate the bundle")
+                await _with_bundle(
+                    run_id, legacy_imports.BundleActivities.validate, "Validate the bundle"
+                )
             case StepKind.COMPARE:
-                await _with_bundle(run_id, BundleActivities.compare, "Compare the bundle")
+                await _with_bundle(
+                    run_id, legacy_imports.BundleActivities.compare, "Compare the bundle"
+                )
             case StepKind.WORKSPACES:
                 await _work_on(step)
             case _:
@@ -89,13 +83,13 @@ async def _with_bundle(run_id: str, method: object, summary: str) -> None:
         run_id,
         task_queue=Queue.BULK,
         summary=summary,
-        start_to_close_timeout=BUNDLE_TIMEOUT,
-        heartbeat_timeout=HEARTBEAT_TIMEOUT,
-        retry_policy=JOB_RETRY,
+        start_to_close_timeout=policies.BUNDLE_TIMEOUT,
+        heartbeat_timeout=policies.HEARTBEAT_TIMEOUT,
+        retry_policy=policies.JOB_RETRY,
     )
 
 
-async def _work_on(step: NextStep) -> None:
+async def _work_on(step: legacy_imports.NextStep) -> None:
     """Have the work on each of the workspaces done, some of them at once."""
     # Each workspace takes a slot of `bulk`, which jobs of others need, too.
     room = asyncio.Semaphore(PARALLEL)
@@ -107,7 +101,7 @@ async def _work_on(step: NextStep) -> None:
     await asyncio.gather(*map(work_on, step.entries))
 
 
-async def _work_on_entry(entry_id: str, step: NextStep) -> None:
+async def _work_on_entry(entry_id: str, step: legacy_imports.NextStep) -> None:
     try:
         await workflow.execute_child_workflow(
             ImportWorkspace.run,
@@ -118,12 +112,17 @@ async def _work_on_entry(entry_id: str, step: NextStep) -> None:
         )
     except WorkflowAlreadyStartedError:
         # It was the child of an execution before this one, and is about to be ended with that.
-        await workflow.sleep(RESTART_PAUSE, summary="Waiting for an earlier execution to end")
+        await workflow.sleep(
+            policies.RESTART_PAUSE, summary="Waiting for an earlier execution to end"
+        )
     except ChildWorkflowError as error:
         if is_cancelled_exception(error):
             raise
         reason = f"Unexpected error: {_root(error)}."
-        await transact(LegacyImportTransactions.fail_workspace, Trouble(entry_id, reason))
+        await transact(
+            legacy_imports.LegacyImportTransactions.fail_workspace,
+            legacy_imports.Trouble(entry_id, reason),
+        )
 
 
 async def _close(run_id: str, error: BaseException) -> str:
@@ -132,7 +131,10 @@ async def _close(run_id: str, error: BaseException) -> str:
         reason = "Cancelled in Temporal."
     else:
         reason = f"Unexpected error: {_root(error)}."
-    return await transact(LegacyImportTransactions.close, Trouble(run_id, reason, cancelled))
+    return await transact(
+        legacy_imports.LegacyImportTransactions.close,
+        legacy_imports.Trouble(run_id, reason, cancelled),
+    )
 
 
 def _root(error: BaseException) -> str:
@@ -152,13 +154,13 @@ class ImportWorkspace:
         table = ["| Stage | Counts |", "|---|---|"]
         while True:
             reply = await workflow.execute_activity_method(
-                WorkspaceActivities.work_on,
+                legacy_imports.WorkspaceActivities.work_on,
                 entry_id,
                 task_queue=Queue.BULK,
                 summary=f"Stage {len(table) - 1}",
-                start_to_close_timeout=BUNDLE_TIMEOUT,
-                heartbeat_timeout=HEARTBEAT_TIMEOUT,
-                retry_policy=JOB_RETRY,
+                start_to_close_timeout=policies.BUNDLE_TIMEOUT,
+                heartbeat_timeout=policies.HEARTBEAT_TIMEOUT,
+                retry_policy=policies.JOB_RETRY,
             )
             counts = ", ".join(f"{count:,} {name}" for name, count in sorted(reply.counts.items()))
             table.append(f"| {reply.stage} | {counts or '-'} |")

@@ -8,14 +8,8 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 with workflow.unsafe.imports_passed_through():
     from activities.run_operations import RunOperationActivities
     from runtime.temporal.families import Queue
+    from workflows import policies
     from workflows.calls import end_as_row
-    from workflows.policies import (
-        DATABASE_RETRY,
-        HEARTBEAT_TIMEOUT,
-        JOB_RETRY,
-        JOB_TIMEOUT,
-        has_long_history,
-    )
 
 
 @workflow.defn(name="RunOperation")
@@ -29,7 +23,7 @@ class RunOperation:
             while not isinstance(outcome, str):
                 if outcome:
                     await workflow.sleep(outcome, summary="Rate limit or capacity")
-                if has_long_history():
+                if policies.has_long_history():
                     workflow.continue_as_new(operation_id)
                 outcome = await _advance()
         except (ActivityError, asyncio.CancelledError) as error:
@@ -43,9 +37,9 @@ async def _advance() -> str | float:
         RunOperationActivities.advance,
         workflow.info().workflow_id,
         task_queue=Queue.BULK,
-        start_to_close_timeout=JOB_TIMEOUT,
-        heartbeat_timeout=HEARTBEAT_TIMEOUT,
-        retry_policy=JOB_RETRY,
+        start_to_close_timeout=policies.JOB_TIMEOUT,
+        heartbeat_timeout=policies.HEARTBEAT_TIMEOUT,
+        retry_policy=policies.JOB_RETRY,
     )
 
 
@@ -54,8 +48,8 @@ async def _end(cancelled: bool) -> str:
         RunOperationActivities.end,
         args=[workflow.info().workflow_id, cancelled],
         task_queue=Queue.BULK,
-        start_to_close_timeout=JOB_TIMEOUT,
-        heartbeat_timeout=HEARTBEAT_TIMEOUT,
-        retry_policy=DATABASE_RETRY,
+        start_to_close_timeout=policies.JOB_TIMEOUT,
+        heartbeat_timeout=policies.HEARTBEAT_TIMEOUT,
+        retry_policy=policies.DATABASE_RETRY,
         summary="End",
     )

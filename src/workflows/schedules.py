@@ -16,15 +16,8 @@ with workflow.unsafe.imports_passed_through():
     from activities.maintenance.sweeps import Expired, RetentionActivities, UsageMaintenance
     from activities.schedules import FireCall, ScheduleFires
     from runtime.temporal.families import Queue
+    from workflows import policies
     from workflows.calls import run_called, transact
-    from workflows.policies import (
-        HEARTBEAT_TIMEOUT,
-        ORPHANS_TIMEOUT,
-        PURGE_RETRY,
-        PURGE_TIMEOUT,
-        SWEEP_RETRY,
-        SWEEP_TIMEOUT,
-    )
 
 
 DUE = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
@@ -88,7 +81,10 @@ class Maintenance:
 async def _swept(sweep: Sweep, summary: str) -> dict[str, int]:
     # Local, since sweeps that find nothing, twice a minute, are most of what an idle platform does.
     return await workflow.execute_local_activity_method(
-        sweep, start_to_close_timeout=SWEEP_TIMEOUT, retry_policy=SWEEP_RETRY, summary=summary
+        sweep,
+        start_to_close_timeout=policies.SWEEP_TIMEOUT,
+        retry_policy=policies.SWEEP_RETRY,
+        summary=summary,
     )
 
 
@@ -146,9 +142,9 @@ class Retention:
                 RetentionActivities.purge,
                 kind,
                 task_queue=Queue.BULK,
-                start_to_close_timeout=PURGE_TIMEOUT,
-                heartbeat_timeout=HEARTBEAT_TIMEOUT,
-                retry_policy=PURGE_RETRY,
+                start_to_close_timeout=policies.PURGE_TIMEOUT,
+                heartbeat_timeout=policies.HEARTBEAT_TIMEOUT,
+                retry_policy=policies.PURGE_RETRY,
                 summary=f"Remove old {kind}",
             )
         except ActivityError as error:
@@ -162,9 +158,9 @@ class Retention:
             self._removed[ORPHANS] = await workflow.execute_activity_method(
                 RetentionActivities.remove_orphans,
                 task_queue=Queue.BULK,
-                start_to_close_timeout=ORPHANS_TIMEOUT,
-                heartbeat_timeout=HEARTBEAT_TIMEOUT,
-                retry_policy=PURGE_RETRY,
+                start_to_close_timeout=policies.ORPHANS_TIMEOUT,
+                heartbeat_timeout=policies.HEARTBEAT_TIMEOUT,
+                retry_policy=policies.PURGE_RETRY,
                 summary="Remove orphaned objects",
             )
         except ActivityError as error:

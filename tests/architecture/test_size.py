@@ -18,6 +18,7 @@ EXEMPT = {
 
 
 SMALL = {
+    "models/core/statements.py": "stores of many resources write many rows at once by it",
     # What many import, and is of no one of them.
     "activities/heartbeats.py": "a dozen activities give signs of life by it",
     "models/core/access/queries.py": "seven resources find their workspace by it",

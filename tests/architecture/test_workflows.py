@@ -48,7 +48,7 @@ def test_every_activity_call_names_its_timeout_and_policy(path: Path) -> None:
 def _named_once(policy: ast.expr | None) -> bool:
     """Whether a policy is a constant or a function of workflows/policies.py."""
     named = policy.func if isinstance(policy, ast.Call) else policy
-    return isinstance(named, ast.Name) and named.id in _policies()
+    return named is not None and dotted(named).removeprefix("policies.") in _policies()
 
 
 def _policies() -> set[str]:

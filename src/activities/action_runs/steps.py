@@ -6,43 +6,17 @@ from datetime import timedelta
 from enum import StrEnum
 
 from activities.automation_runs.node_execution import completion, kept_output
-from activities.automation_runs.nodes.invocation import (
-    Effect,
-    Failure,
-    Invocation,
-    NodeResult,
-    Outgoing,
-    Transaction,
-    check_named,
-    failure_of,
-)
+from activities.automation_runs.nodes import invocation
 from activities.automation_runs.nodes.logic import transform
 from activities.contracts import CalledRun
 from activities.database_errors import awaiting_database, is_away
 from activities.turns import CallHeldError
 from models.automation.action_runs import execution
-from models.automation.action_runs.execution import (
-    ActionRunHeader,
-    StepRow,
-    called_run_id,
-    pass_gate,
-)
 from models.automation.action_runs.rules import PlannedStep, StepStatus
-from models.automation.actions.rules import (
-    ActionKind,
-    ImportResourceConfig,
-    RefreshDataSourceConfig,
-    RunAutomationConfig,
-)
+from models.automation.actions import rules as action_rules
+from models.automation.automation_runs import rules as automation_run_rules
 from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
 from models.automation.automation_runs.calls import call_event, called_run_outcome
-from models.automation.automation_runs.rules import (
-    OPEN_RUN,
-    NodeError,
-    RunClosedError,
-    RunSource,
-    RunStatus,
-)
 from models.automation.automation_runs.slots import accepted_start_request
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.graph.kinds import NodeKind
@@ -69,10 +43,18 @@ from runtime.temporal.families import Family
 LONGEST_WAIT = timedelta(days=1)
 """For an automation run whose end a step waits for."""
 
-OUTSIDE = frozenset({ActionKind.HTTP_REQUEST, ActionKind.SEND_EMAIL, ActionKind.SEND_WEBHOOK})
+OUTSIDE = frozenset(
+    {
+        action_rules.ActionKind.HTTP_REQUEST,
+        action_rules.ActionKind.SEND_EMAIL,
+        action_rules.ActionKind.SEND_WEBHOOK,
+    }
+)
 """Kinds whose effect leaves the machine."""
 
-_NODE_KINDS: Mapping[ActionKind, str] = {ActionKind.SEND_NOTIFICATION: NodeKind.NOTIFY}
+_NODE_KINDS: Mapping[action_rules.ActionKind, str] = {
+    action_rules.ActionKind.SEND_NOTIFICATION: NodeKind.NOTIFY
+}
 """The name of a kind as a node, where the two differ."""
 
 
@@ -95,7 +77,7 @@ class StepReply:
     """The state, and the failure of a `retry`."""
 
     state: StepState
-    failure: Failure | None = None
+    failure: invocation.Failure | None = None
 
 
 ENDED = {
@@ -111,7 +93,7 @@ ENDED = {
 class Attempt:
     """One attempt of one step; after the `last` a failure is final."""
 
-    header: ActionRunHeader
+    header: execution.ActionRunHeader
     step: PlannedStep
     number: int = 1
     last: bool = True
@@ -131,8 +113,8 @@ class ActionSteps:
     def __init__(
         self,
         database: Database,
-        transactions: Mapping[str, Transaction],
-        effects: Mapping[str, Effect],
+        transactions: Mapping[str, invocation.Transaction],
+        effects: Mapping[str, invocation.Effect],
     ) -> None:
         self._database = database
         self._transactions = transactions
@@ -163,7 +145,7 @@ class ActionSteps:
         Raises RunClosedError.
         """
         async with self._database.transaction() as work:
-            row = await pass_gate(work, attempt.header, attempt.step.id)
+            row = await execution.pass_gate(work, attempt.header, attempt.step.id)
             awaited = CALLS[attempt.step.kind].awaited
             called = await awaited(work, attempt.header, attempt.step)
             waited = work.now - (row.started_at or work.now)
@@ -182,12 +164,12 @@ class ActionSteps:
     async def lost(self, attempt: Attempt) -> StepReply:
         """Make sure a step whose activity failed is shown as failed."""
         message = "The step timed out, or its worker was lost."
-        return await self._failed(attempt, NodeError("timeout", message))
+        return await self._failed(attempt, automation_run_rules.NodeError("timeout", message))
 
-    async def _open(self, attempt: Attempt) -> StepReply | Outgoing:
+    async def _open(self, attempt: Attempt) -> StepReply | invocation.Outgoing:
         header, step = attempt.header, attempt.step
         async with self._database.transaction() as work:
-            row = await pass_gate(work, header, step.id)
+            row = await execution.pass_gate(work, header, step.id)
             if row.status in ENDED:
                 return ENDED[row.status]
             context = await _context(work, header, step)
@@ -210,43 +192,45 @@ class ActionSteps:
     ) -> StepReply:
         """A step whose whole work is this transaction."""
         header, step = attempt.header, attempt.step
-        if step.kind is ActionKind.TRANSFORM:
-            result: NodeResult | None = transform(parameters, context)
+        if step.kind is action_rules.ActionKind.TRANSFORM:
+            result: invocation.NodeResult | None = transform(parameters, context)
         elif step.kind in CALLS:
             result = await CALLS[step.kind].begin(work, header, step, parameters)
         else:
             perform = self._transactions[node_kind(step.kind)]
-            result = await perform(Invocation(work, header.actor, parameters))
+            result = await perform(invocation.Invocation(work, header.actor, parameters))
         if result is None:
             await execution.start_step(work, header.run_id, step.id, attempt.number)
             return StepReply(StepState.WAITING)
         return await _completed(work, attempt, result)
 
-    async def _end(self, attempt: Attempt, result: Callable[[], NodeResult]) -> StepReply:
+    async def _end(
+        self, attempt: Attempt, result: Callable[[], invocation.NodeResult]
+    ) -> StepReply:
         async with self._database.transaction() as work:
-            row = await pass_gate(work, attempt.header, attempt.step.id)
+            row = await execution.pass_gate(work, attempt.header, attempt.step.id)
             if row.status in ENDED:
                 return ENDED[row.status]
             return await _completed(work, attempt, result())
 
     async def _failed(self, attempt: Attempt, error: Exception) -> StepReply:
         """Write a final failure; leave the step open for another attempt."""
-        if isinstance(error, RunClosedError):
+        if isinstance(error, automation_run_rules.RunClosedError):
             return StepReply(StepState.CLOSED)
         if is_away(error):
             raise error
-        failure = failure_of(error)
+        failure = invocation.failure_of(error)
         if failure.retryable and not attempt.last:
             return StepReply(StepState.RETRY, failure)
         try:
             return await awaiting_database(lambda: self._fail(attempt, failure))
-        except RunClosedError:
+        except automation_run_rules.RunClosedError:
             return StepReply(StepState.CLOSED)
 
-    async def _fail(self, attempt: Attempt, failure: Failure) -> StepReply:
+    async def _fail(self, attempt: Attempt, failure: invocation.Failure) -> StepReply:
         header, step = attempt.header, attempt.step
         async with self._database.transaction() as work:
-            row = await pass_gate(work, header, step.id)
+            row = await execution.pass_gate(work, header, step.id)
             if row.status in ENDED:
                 return ENDED[row.status]
             number = max(attempt.number, row.attempt)
@@ -262,7 +246,9 @@ class ActionSteps:
         return StepReply(StepState.FAILED)
 
 
-async def _context(work: UnitOfWork, header: ActionRunHeader, step: PlannedStep) -> BindingContext:
+async def _context(
+    work: UnitOfWork, header: execution.ActionRunHeader, step: PlannedStep
+) -> BindingContext:
     """The context of a step's bindings: the run's input as `trigger`, earlier steps as `nodes`."""
     return BindingContext(
         trigger=header.input,
@@ -278,14 +264,18 @@ def _condition_holds(step: PlannedStep, context: BindingContext) -> bool:
         return True
     holds = saved_expression(step.when).evaluate(context.variables())
     if not isinstance(holds, bool):
-        raise NodeError("binding_error", "when: The expression must return true or false.")
+        raise automation_run_rules.NodeError(
+            "binding_error", "when: The expression must return true or false."
+        )
     return holds
 
 
-def _outgoing(attempt: Attempt, row: StepRow, parameters: JsonObject, work: UnitOfWork) -> Outgoing:
+def _outgoing(
+    attempt: Attempt, row: execution.StepRow, parameters: JsonObject, work: UnitOfWork
+) -> invocation.Outgoing:
     header, step = attempt.header, attempt.step
-    check_named(parameters, step.parameters)
-    return Outgoing(
+    invocation.check_named(parameters, step.parameters)
+    return invocation.Outgoing(
         workspace_id=header.workspace_id,
         parameters=parameters,
         key=f"{header.effect_key}:{step.id}",
@@ -295,44 +285,46 @@ def _outgoing(attempt: Attempt, row: StepRow, parameters: JsonObject, work: Unit
     )
 
 
-async def _completed(work: UnitOfWork, attempt: Attempt, result: NodeResult) -> StepReply:
+async def _completed(
+    work: UnitOfWork, attempt: Attempt, result: invocation.NodeResult
+) -> StepReply:
     output = completion(result, None).output
     run_id, step_id = attempt.header.run_id, attempt.step.id
     await execution.complete_step(work, run_id, step_id, output, attempt.number)
     return StepReply(StepState.SUCCEEDED)
 
 
-def node_kind(kind: ActionKind) -> str:
+def node_kind(kind: action_rules.ActionKind) -> str:
     return _NODE_KINDS.get(kind, kind.value)
 
 
-def _overdue() -> NodeResult:
-    raise NodeError("timeout", "The called run did not end within a day.")
+def _overdue() -> invocation.NodeResult:
+    raise automation_run_rules.NodeError("timeout", "The called run did not end within a day.")
 
 
 NOT_LIVE = "No published and enabled automation has this id."
 
 
 async def call_automation(
-    work: UnitOfWork, header: ActionRunHeader, step: PlannedStep, parameters: JsonObject
-) -> NodeResult | None:
+    work: UnitOfWork, header: execution.ActionRunHeader, step: PlannedStep, parameters: JsonObject
+) -> invocation.NodeResult | None:
     """Accept a run whose payload is the action's input; None when the step waits for its end.
 
     Raises NodeError for an automation that cannot be run, and ValidationError for an input that
     does not fit it.
     """
-    config = RunAutomationConfig.model_validate(parameters)
+    config = action_rules.RunAutomationConfig.model_validate(parameters)
     version = await runnable_versions.live(work, header.workspace_id, config.automation_id)
     if version is None:
-        raise NodeError("not_found", NOT_LIVE)
+        raise automation_run_rules.NodeError("not_found", NOT_LIVE)
     if is_too_long(header.chain):
-        raise NodeError("loop", TOO_LONG)
+        raise automation_run_rules.NodeError("loop", TOO_LONG)
     check_payload(version.trigger_config, header.input)
-    run_id = called_run_id(header.run_id, step.id)
+    run_id = execution.called_run_id(header.run_id, step.id)
     # The caller that waits is the run whose node requested the action, if there is one.
     waiting = header.run_id if header.node is None else header.node.run_id
     request = RunRequest(
-        RunSource.AUTOMATION,
+        automation_run_rules.RunSource.AUTOMATION,
         header.input,
         run_id=run_id,
         parent_run_id=waiting if config.wait else None,
@@ -343,52 +335,56 @@ async def call_automation(
     event = call_event(header.workspace_id, header.action_id, run_id, header.input)
     await keep(work, event, {config.automation_id: accepted.judgement})
     if accepted.skipped:
-        return NodeResult({"runId": None, "status": "skipped"})
+        return invocation.NodeResult({"runId": None, "status": "skipped"})
     if config.wait:
         return None
-    return NodeResult({"runId": str(run_id), "status": RunStatus.QUEUED.value})
+    return invocation.NodeResult(
+        {"runId": str(run_id), "status": automation_run_rules.RunStatus.QUEUED.value}
+    )
 
 
 async def called_automation(
-    work: UnitOfWork, header: ActionRunHeader, step: PlannedStep
+    work: UnitOfWork, header: execution.ActionRunHeader, step: PlannedStep
 ) -> CalledRun:
     """The run a step waits for, as the step's workflow starts it."""
-    run_id = called_run_id(header.run_id, step.id)
+    run_id = execution.called_run_id(header.run_id, step.id)
     start = await accepted_start_request(work, run_id)
     assert start is not None, "the step has accepted it"
     return CalledRun(str(run_id), str(header.workspace_id), dict(start))
 
 
 async def automation_end(
-    work: UnitOfWork, header: ActionRunHeader, step: PlannedStep
-) -> Callable[[], NodeResult] | None:
+    work: UnitOfWork, header: execution.ActionRunHeader, step: PlannedStep
+) -> Callable[[], invocation.NodeResult] | None:
     """The function that gives the end of the run a step waits for, or raises its failure.
 
     None while the run is open.
     """
-    run_id = called_run_id(header.run_id, step.id)
+    run_id = execution.called_run_id(header.run_id, step.id)
     row = await called_run_outcome(work, header.workspace_id, run_id)
-    if row is not None and row.status in OPEN_RUN:
+    if row is not None and row.status in automation_run_rules.OPEN_RUN:
         return None
 
-    def end() -> NodeResult:
-        if row is None or row.status != RunStatus.SUCCEEDED:
+    def end() -> invocation.NodeResult:
+        if row is None or row.status != automation_run_rules.RunStatus.SUCCEEDED:
             reason = "It was deleted." if row is None else row.error or f"It was {row.status}."
-            raise NodeError("run_failed", f"The automation failed: {reason}")
-        return NodeResult({"runId": str(run_id), "status": row.status, "output": row.output or {}})
+            raise automation_run_rules.NodeError("run_failed", f"The automation failed: {reason}")
+        return invocation.NodeResult(
+            {"runId": str(run_id), "status": row.status, "output": row.output or {}}
+        )
 
     return end
 
 
 async def call_refresh(
-    work: UnitOfWork, header: ActionRunHeader, step: PlannedStep, parameters: JsonObject
-) -> NodeResult | None:
+    work: UnitOfWork, header: execution.ActionRunHeader, step: PlannedStep, parameters: JsonObject
+) -> invocation.NodeResult | None:
     """Accept a refresh; None when the step waits for its end.
 
     A refresh that already runs is the result as it is. Raises what accepting raises.
     """
-    config = RefreshDataSourceConfig.model_validate(parameters)
-    run_id = called_run_id(header.run_id, step.id)
+    config = action_rules.RefreshDataSourceConfig.model_validate(parameters)
+    run_id = execution.called_run_id(header.run_id, step.id)
     automated = header.node is not None
     run = await accept_refresh(
         work,
@@ -399,13 +395,15 @@ async def call_refresh(
         started_by_caller=True,
     )
     if run.id != run_id:
-        return NodeResult({"runId": str(run.id), "status": run.status.value})
+        return invocation.NodeResult({"runId": str(run.id), "status": run.status.value})
     return None
 
 
-async def called_refresh(work: UnitOfWork, header: ActionRunHeader, step: PlannedStep) -> CalledRun:
+async def called_refresh(
+    work: UnitOfWork, header: execution.ActionRunHeader, step: PlannedStep
+) -> CalledRun:
     """The refresh a step waits for, as the step's workflow starts it."""
-    run_id = called_run_id(header.run_id, step.id)
+    run_id = execution.called_run_id(header.run_id, step.id)
     run = await run_in_workspace(work, header.workspace_id, run_id)
     request = await start_refresh_request(work, run)
     workspace_id, family = str(header.workspace_id), family_of(run.data_source_id)
@@ -413,35 +411,43 @@ async def called_refresh(work: UnitOfWork, header: ActionRunHeader, step: Planne
 
 
 async def refresh_end(
-    work: UnitOfWork, header: ActionRunHeader, step: PlannedStep
-) -> Callable[[], NodeResult] | None:
+    work: UnitOfWork, header: execution.ActionRunHeader, step: PlannedStep
+) -> Callable[[], invocation.NodeResult] | None:
     """The function that gives the end of the refresh, or raises its failure; None while open."""
-    run = await run_in_workspace(work, header.workspace_id, called_run_id(header.run_id, step.id))
+    run = await run_in_workspace(
+        work, header.workspace_id, execution.called_run_id(header.run_id, step.id)
+    )
     if run.status in OPEN_REFRESH:
         return None
 
-    def end() -> NodeResult:
+    def end() -> invocation.NodeResult:
         if run.status != DataSourceRunStatus.SUCCEEDED:
-            raise NodeError("run_failed", f"The refresh failed: {run.error or run.status}")
-        return NodeResult({"runId": str(run.id), "status": run.status, "stats": run.stats})
+            raise automation_run_rules.NodeError(
+                "run_failed", f"The refresh failed: {run.error or run.status}"
+            )
+        return invocation.NodeResult(
+            {"runId": str(run.id), "status": run.status, "stats": run.stats}
+        )
 
     return end
 
 
 async def call_import(
-    work: UnitOfWork, header: ActionRunHeader, step: PlannedStep, parameters: JsonObject
-) -> NodeResult | None:
+    work: UnitOfWork, header: execution.ActionRunHeader, step: PlannedStep, parameters: JsonObject
+) -> invocation.NodeResult | None:
     """Accept an import, which the step waits for. Raises what `record_import` raises."""
-    check_named(parameters, step.parameters)
-    config = ImportResourceConfig.model_validate(parameters)
-    job_id = called_run_id(header.run_id, step.id)
+    invocation.check_named(parameters, step.parameters)
+    config = action_rules.ImportResourceConfig.model_validate(parameters)
+    job_id = execution.called_run_id(header.run_id, step.id)
     await record_import(work, header.actor, job_id, config.connection_id, config.resource)
     return None
 
 
-async def called_import(work: UnitOfWork, header: ActionRunHeader, step: PlannedStep) -> CalledRun:
+async def called_import(
+    work: UnitOfWork, header: execution.ActionRunHeader, step: PlannedStep
+) -> CalledRun:
     """The import a step waits for, as the step's workflow starts it."""
-    job_id = called_run_id(header.run_id, step.id)
+    job_id = execution.called_run_id(header.run_id, step.id)
     job = await find_job(work, header.workspace_id, Family.RESOURCE_IMPORT, job_id)
     request = dict(start_job_request(job.subject_id, "Import", "action"))
     workspace_id, family = str(header.workspace_id), Family.RESOURCE_IMPORT
@@ -449,18 +455,22 @@ async def called_import(work: UnitOfWork, header: ActionRunHeader, step: Planned
 
 
 async def import_end(
-    work: UnitOfWork, header: ActionRunHeader, step: PlannedStep
-) -> Callable[[], NodeResult] | None:
+    work: UnitOfWork, header: execution.ActionRunHeader, step: PlannedStep
+) -> Callable[[], invocation.NodeResult] | None:
     """The function that gives the end of the import, or raises its failure; None while open."""
-    job_id = called_run_id(header.run_id, step.id)
+    job_id = execution.called_run_id(header.run_id, step.id)
     job = await find_job(work, header.workspace_id, Family.RESOURCE_IMPORT, job_id)
     if job.status in OPEN_JOB:
         return None
 
-    def end() -> NodeResult:
+    def end() -> invocation.NodeResult:
         if job.status != JobStatus.SUCCEEDED or job.result is None:
-            raise NodeError(job.error_code or "run_failed", job.error or "The import failed.")
-        return NodeResult({"imported": job.result["counts"], "skipped": job.result["skipped"]})
+            raise automation_run_rules.NodeError(
+                job.error_code or "run_failed", job.error or "The import failed."
+            )
+        return invocation.NodeResult(
+            {"imported": job.result["counts"], "skipped": job.result["skipped"]}
+        )
 
     return end
 
@@ -474,17 +484,21 @@ class Call:
     """
 
     begin: Callable[
-        [UnitOfWork, ActionRunHeader, PlannedStep, JsonObject], Awaitable[NodeResult | None]
+        [UnitOfWork, execution.ActionRunHeader, PlannedStep, JsonObject],
+        Awaitable[invocation.NodeResult | None],
     ]
-    awaited: Callable[[UnitOfWork, ActionRunHeader, PlannedStep], Awaitable[CalledRun]]
+    awaited: Callable[[UnitOfWork, execution.ActionRunHeader, PlannedStep], Awaitable[CalledRun]]
     end: Callable[
-        [UnitOfWork, ActionRunHeader, PlannedStep], Awaitable[Callable[[], NodeResult] | None]
+        [UnitOfWork, execution.ActionRunHeader, PlannedStep],
+        Awaitable[Callable[[], invocation.NodeResult] | None],
     ]
 
 
-CALLS: Mapping[ActionKind, Call] = {
-    ActionKind.IMPORT_RESOURCE: Call(call_import, called_import, import_end),
-    ActionKind.REFRESH_DATA_SOURCE: Call(call_refresh, called_refresh, refresh_end),
-    ActionKind.RUN_AUTOMATION: Call(call_automation, called_automation, automation_end),
+CALLS: Mapping[action_rules.ActionKind, Call] = {
+    action_rules.ActionKind.IMPORT_RESOURCE: Call(call_import, called_import, import_end),
+    action_rules.ActionKind.REFRESH_DATA_SOURCE: Call(call_refresh, called_refresh, refresh_end),
+    action_rules.ActionKind.RUN_AUTOMATION: Call(
+        call_automation, called_automation, automation_end
+    ),
 }
 """Kinds whose work is a run."""

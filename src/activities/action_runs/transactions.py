@@ -9,13 +9,8 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.action_runs.steps import ENDED, OUTSIDE, ActionSteps, Attempt, StepState
+from activities.automation_runs import node_execution
 from activities.automation_runs.node_execution import CLOSED as NODE_CLOSED
-from activities.automation_runs.node_execution import (
-    CalledNode,
-    GatedNode,
-    NodeExecution,
-    kept_output,
-)
 from activities.automation_runs.nodes.effects import without_credentials
 from activities.automation_runs.nodes.invocation import Failure, NodeResult, failure_of
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
@@ -24,26 +19,8 @@ from activities.contracts import CalledRun, NodeCall, NodeReply, NodeState, Park
 from activities.database_errors import awaiting_database
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
-from models.automation.action_runs.execution import (
-    NODE_ENDED,
-    ActionRunHeader,
-    EndedRun,
-    abandon,
-    find_end,
-    finish,
-    load_header,
-    load_statuses,
-    node_is_open,
-)
+from models.automation.action_runs import execution, store
 from models.automation.action_runs.rules import ActionRunStatus
-from models.automation.action_runs.store import (
-    ActionRequest,
-    AskingNode,
-    accept,
-    runnable_action,
-    start_request,
-    summary_of,
-)
 from models.automation.actions.store import find_action
 from models.automation.automation_runs import node_writes
 from models.automation.automation_runs.node_writes import NodeKey
@@ -114,8 +91,8 @@ class ActionRunActivities:
         """Execute the steps that are one transaction each, up to one that is not, or to the end."""
         try:
             async with self._database.transaction() as work:
-                header = await load_header(work, Id(run_id))
-                statuses = await load_statuses(work, header)
+                header = await execution.load_header(work, Id(run_id))
+                statuses = await execution.load_statuses(work, header)
         except RunClosedError:
             return Turn(ended=CLOSED)
         for step in header.steps:
@@ -189,7 +166,9 @@ class ActionRunActivities:
                 await awaiting_database(lambda: self._record(header, call.attempt, failure))
         raise _again(reply.failure)
 
-    async def _record(self, header: ActionRunHeader, attempt: int, failure: Failure) -> None:
+    async def _record(
+        self, header: execution.ActionRunHeader, attempt: int, failure: Failure
+    ) -> None:
         """Record the failure of an attempt of the node that asked."""
         assert header.node is not None, "only a node's run is tried again as a whole"
         async with self._database.transaction() as work:
@@ -214,19 +193,19 @@ class ActionRunActivities:
         except RunClosedError:
             return
         async with self._database.transaction() as work:
-            asked = await node_is_open(work, header)
-            reason = "Cancelled in Temporal." if asked else NODE_ENDED
+            asked = await execution.node_is_open(work, header)
+            reason = "Cancelled in Temporal." if asked else execution.NODE_ENDED
             status = ActionRunStatus.CANCELLED
-            await abandon(work, header.workspace_id, header.run_id, status, reason)
+            await execution.abandon(work, header.workspace_id, header.run_id, status, reason)
 
-    async def _header(self, run_id: str) -> ActionRunHeader:
+    async def _header(self, run_id: str) -> execution.ActionRunHeader:
         async with self._database.transaction() as work:
-            return await load_header(work, Id(run_id))
+            return await execution.load_header(work, Id(run_id))
 
-    async def _finish(self, header: ActionRunHeader) -> str:
+    async def _finish(self, header: execution.ActionRunHeader) -> str:
         inject_fault(FaultPoint.BEFORE_TERMINAL_WRITE, header.run_id)
         async with self._database.transaction() as work:
-            end = await finish(work, header)
+            end = await execution.finish(work, header)
         inject_fault(FaultPoint.AFTER_TERMINAL_WRITE, header.run_id)
         return end.status
 
@@ -246,7 +225,7 @@ class ActionNodeActivities:
 
     def __init__(self, database: Database, runs: RunCache) -> None:
         self._database = database
-        self._nodes = NodeExecution(database, runs)
+        self._nodes = node_execution.NodeExecution(database, runs)
 
     def all(self) -> Sequence[Callable[..., Any]]:
         """Every activity of this class, for registration."""
@@ -256,13 +235,13 @@ class ActionNodeActivities:
     async def begin(self, call: NodeCall) -> ParkReply:
         """Show the node as running and accept its action run. A node that needs none ends here."""
 
-        async def begin(invocation: CalledNode) -> NodeReply:
+        async def begin(invocation: node_execution.CalledNode) -> NodeReply:
             substituted = substitute(invocation.run, invocation.node)
             if substituted is not None:
                 return await self._nodes.complete_with_gate(invocation, substituted, None)
             resolved = await resolve_parameters(self._database, invocation)
 
-            async def body(node: GatedNode) -> NodeReply:
+            async def body(node: node_execution.GatedNode) -> NodeReply:
                 return await _accepted(node, resolved.parameters)
 
             return await self._nodes.behind_gate(invocation, body)
@@ -279,26 +258,28 @@ class ActionNodeActivities:
         A run that is still open took longer than the node may: both are closed.
         """
 
-        async def body(node: GatedNode) -> NodeReply:
+        async def body(node: node_execution.GatedNode) -> NodeReply:
             key = node.invocation.key
             run_id = action_run_id(key)
-            end = await find_end(node.work, run_id)
+            end = await execution.find_end(node.work, run_id)
             if end is None:
                 # As where a wait has no row.
                 return NODE_CLOSED
             if end.status is ActionRunStatus.STARTED:
                 status = ActionRunStatus.CANCELLED
-                await abandon(node.work, key.workspace_id, run_id, status, NODE_ENDED)
+                await execution.abandon(
+                    node.work, key.workspace_id, run_id, status, execution.NODE_ENDED
+                )
                 seconds = node.invocation.node.timeout_seconds
                 return await node.fail("timeout", f"The node timed out after {seconds:g} s.")
             try:
                 return await node.complete(_result(end), None, node.before.attempt or 1)
             except NodeError as error:
                 return await node.fail(
-                    error.failure_code, error.message, kept_output(failure_of(error))
+                    error.failure_code, error.message, node_execution.kept_output(failure_of(error))
                 )
 
-        async def end(invocation: CalledNode) -> NodeReply:
+        async def end(invocation: node_execution.CalledNode) -> NodeReply:
             return await self._nodes.behind_gate(invocation, body)
 
         return await self._nodes.guarded(call.node, end)
@@ -309,28 +290,28 @@ def action_run_id(node: NodeKey) -> Id:
     return derived_id("action-run", f"{node.run_id}:{node.node_id}:{node.scope_key}")
 
 
-async def _accepted(node: GatedNode, parameters: JsonObject) -> ParkReply:
+async def _accepted(node: node_execution.GatedNode, parameters: JsonObject) -> ParkReply:
     """Accept the run of a node unless an earlier call did. Raises what makes the node fail."""
     work, run, key = node.work, node.invocation.run.header, node.invocation.key
     action_id = parse_id(node.invocation.node.action_id or "")
     if action_id is None:
         raise NotFoundError("action")
     run_id = action_run_id(key)
-    if await find_end(work, run_id) is None:
-        action = await runnable_action(work, run.workspace_id, action_id)
+    if await execution.find_end(work, run_id) is None:
+        action = await store.runnable_action(work, run.workspace_id, action_id)
         chain = (*run.chain, run.run_id)
-        asking = AskingNode(run.run_id, key.node_id, key.scope_key, chain)
-        await accept(work, run.actor, action, ActionRequest(run_id, parameters, asking))
+        asking = store.AskingNode(run.run_id, key.node_id, key.scope_key, chain)
+        await store.accept(work, run.actor, action, store.ActionRequest(run_id, parameters, asking))
         shown = without_credentials(parameters)
         await node_writes.start_node(work, key, node.before, inputs=shown, attempt=1)
     else:
         action = await find_action(work, run.workspace_id, action_id)
-    request = start_request(action_id, summary_of(action))
+    request = store.start_request(action_id, store.summary_of(action))
     called = CalledRun(str(run_id), str(run.workspace_id), dict(request), Family.ACTION_RUN)
     return ParkReply(NodeState.WAITING, seconds=None, called=called)
 
 
-def _result(end: EndedRun) -> NodeResult:
+def _result(end: execution.EndedRun) -> NodeResult:
     """The node's result, which is that of the last step. Raises NodeError."""
     if end.status is ActionRunStatus.SUCCEEDED:
         return NodeResult(end.result or {})

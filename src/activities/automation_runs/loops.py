@@ -11,34 +11,11 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.automation_runs.node_execution import (
-    CLOSED,
-    OUTPUT_LIMIT,
-    CalledNode,
-    GatedNode,
-    NodeExecution,
-    show_running,
-)
+from activities import contracts
+from activities.automation_runs import node_execution
+from activities.automation_runs.nodes import resolution
 from activities.automation_runs.nodes.invocation import NodeResult
-from activities.automation_runs.nodes.resolution import (
-    binding_context,
-    loop_parameters,
-    open_loop,
-    substitute,
-)
 from activities.automation_runs.runs import OpenLoop, RunCache, read_config
-from activities.contracts import (
-    ChunkCall,
-    ChunkOpened,
-    IterationCall,
-    Iterations,
-    LoopEndCall,
-    LoopReply,
-    NodeCall,
-    NodeReply,
-    NodeState,
-    part_of,
-)
 from models.automation.automation_runs import loops, node_writes
 from models.automation.automation_runs.rules import NodeError, RunClosedError
 from models.automation.automations.rules.graph.configs import ForEachConfig, RepeatConfig
@@ -51,7 +28,7 @@ from models.core.expressions.rules.expressions import saved_expression
 from runtime.database import Database
 from runtime.processes.bounded_processes import evaluate_bounded
 
-ITERATING = NodeReply(NodeState.ITERATING)
+ITERATING = contracts.NodeReply(contracts.NodeState.ITERATING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,30 +42,30 @@ class Opened:
 class LoopNodes:
     """The transactions of loop nodes. Each may be repeated."""
 
-    def __init__(self, nodes: NodeExecution) -> None:
+    def __init__(self, nodes: node_execution.NodeExecution) -> None:
         self._nodes = nodes
 
-    async def open(self, call: NodeCall) -> LoopReply:
+    async def open(self, call: contracts.NodeCall) -> contracts.LoopReply:
         """Show a loop as running and say what iterations it has; its failure if it has none."""
         opened = await self.opened(call)
-        if isinstance(opened, NodeReply):
-            return LoopReply(opened)
+        if isinstance(opened, contracts.NodeReply):
+            return contracts.LoopReply(opened)
         loop = opened.loop
-        ready = Iterations(
+        ready = contracts.Iterations(
             loop.count or 0,
             loop.parallelism,
             loop.stops_on_error,
             more=loop.count is None,
             most=loop.most,
         )
-        return LoopReply(ITERATING, ready)
+        return contracts.LoopReply(ITERATING, ready)
 
-    async def opened(self, call: NodeCall) -> Opened | NodeReply:
+    async def opened(self, call: contracts.NodeCall) -> Opened | contracts.NodeReply:
         """Open a loop whose iterations the caller runs in this process."""
         return await self._nodes.guarded(call, self._open)
 
-    async def _open(self, invocation: CalledNode) -> Opened | NodeReply:
-        substituted = substitute(invocation.run, invocation.node)
+    async def _open(self, invocation: node_execution.CalledNode) -> Opened | contracts.NodeReply:
+        substituted = resolution.substitute(invocation.run, invocation.node)
         if substituted is not None:
             done = replace(substituted, outcome=EdgeOutcome.DONE)
             return await self._nodes.complete_with_gate(invocation, done, None)
@@ -97,13 +74,13 @@ class LoopNodes:
         if known is not None:
             async with self._nodes.database.statement() as work:
                 return Opened(known, await loops.read_progress(work, invocation.key))
-        parameters = await loop_parameters(self._nodes.database, invocation)
+        parameters = await resolution.loop_parameters(self._nodes.database, invocation)
         loop = OpenLoop(read_config(invocation.node.kind, parameters), invocation.run.chosen(ref))
         _check_size(loop)
 
         earlier = await self._retried(invocation, parameters)
 
-        async def body(node: GatedNode) -> loops.StoredLoop | None:
+        async def body(node: node_execution.GatedNode) -> loops.StoredLoop | None:
             if node.before.status is None:
                 await node_writes.start_node(
                     node.work, invocation.key, node.before, inputs=parameters, attempt=1
@@ -114,14 +91,16 @@ class LoopNodes:
             return await loops.read_loop(node.work, invocation.key)
 
         row = await self._nodes.behind_gate(invocation, body)
-        if isinstance(row, NodeReply):
+        if isinstance(row, contracts.NodeReply):
             return row
         if row is not None:
             loop = OpenLoop(read_config(invocation.node.kind, row.input), loop.indexes)
         invocation.run.keep_loop(ref, loop)
         return Opened(loop, None if row is None else row.output)
 
-    async def _retried(self, invocation: CalledNode, parameters: JsonObject) -> Id | None:
+    async def _retried(
+        self, invocation: node_execution.CalledNode, parameters: JsonObject
+    ) -> Id | None:
         """The retried run whose items this loop continues with, if they are the same."""
         header = invocation.run.header
         if "reused" not in header.options or invocation.run.chosen(_ref(invocation)):
@@ -133,48 +112,54 @@ class LoopNodes:
         run_id: Id = earlier.run_id
         return run_id
 
-    async def next_iteration(self, call: IterationCall) -> LoopReply:
+    async def next_iteration(self, call: contracts.IterationCall) -> contracts.LoopReply:
         """Decide on the next iteration of a repeat; WAITING when its delay comes first."""
         reply = await self._nodes.guarded(
             call.loop, lambda invocation: self._next(invocation, call.index)
         )
-        return reply if isinstance(reply, LoopReply) else LoopReply(reply)
+        return reply if isinstance(reply, contracts.LoopReply) else contracts.LoopReply(reply)
 
-    async def _next(self, invocation: CalledNode, index: int) -> LoopReply | NodeReply:
+    async def _next(
+        self, invocation: node_execution.CalledNode, index: int
+    ) -> contracts.LoopReply | contracts.NodeReply:
         if not await self.goes_on(invocation, index):
-            return LoopReply(ITERATING, Iterations(index))
-        ready = Iterations(index + 1, more=True)
-        loop = await open_loop(self._nodes.database, invocation.run, _ref(invocation))
+            return contracts.LoopReply(ITERATING, contracts.Iterations(index))
+        ready = contracts.Iterations(index + 1, more=True)
+        loop = await resolution.open_loop(self._nodes.database, invocation.run, _ref(invocation))
         assert isinstance(loop.config, RepeatConfig), "only a repeat is decided on"
         seconds = loop.config.delay_seconds
         if not seconds or not index:
-            return LoopReply(ITERATING, ready)
+            return contracts.LoopReply(ITERATING, ready)
 
-        async def body(node: GatedNode) -> LoopReply:
+        async def body(node: node_execution.GatedNode) -> contracts.LoopReply:
             # A repetition after the delay must not pause once more.
             if await loops.has_begun(node.work, invocation.key, index):
-                return LoopReply(ITERATING, ready)
+                return contracts.LoopReply(ITERATING, ready)
             pause = node.before.seconds_left(node.work.now) if node.before.waits else seconds
             if not node.before.waits:
                 await loops.pause_loop(node.work, invocation.key, seconds)
-            return LoopReply(NodeReply(NodeState.WAITING, seconds=pause), ready)
+            return contracts.LoopReply(
+                contracts.NodeReply(contracts.NodeState.WAITING, seconds=pause), ready
+            )
 
         return await self._nodes.behind_gate(invocation, body)
 
-    async def goes_on(self, invocation: CalledNode, index: int) -> bool:
+    async def goes_on(self, invocation: node_execution.CalledNode, index: int) -> bool:
         """True when a repeat has an iteration `index`. Raises NodeError, ExpressionError."""
-        loop = await open_loop(self._nodes.database, invocation.run, _ref(invocation))
+        loop = await resolution.open_loop(self._nodes.database, invocation.run, _ref(invocation))
         assert isinstance(loop.config, RepeatConfig), "only a repeat is decided on"
         return index < loop.config.max_iterations and await self._holds(
             invocation, loop.config, index
         )
 
-    async def _holds(self, invocation: CalledNode, config: RepeatConfig, index: int) -> bool:
+    async def _holds(
+        self, invocation: node_execution.CalledNode, config: RepeatConfig, index: int
+    ) -> bool:
         """True when the condition holds, as iteration `index` would see it; none always does."""
         if config.while_ is None:
             return True
         scope_key = _ref(invocation).iteration(index)
-        context = await binding_context(
+        context = await resolution.binding_context(
             self._nodes.database, invocation.run, invocation.node.reads, scope_key
         )
         condition = saved_expression(config.while_)
@@ -183,52 +168,58 @@ class LoopNodes:
             raise NodeError("binding_error", "while: The expression must return true or false.")
         return result
 
-    async def resume(self, call: NodeCall) -> NodeReply:
+    async def resume(self, call: contracts.NodeCall) -> contracts.NodeReply:
         """The delay of a repeat is over: loop and run are shown as running."""
 
-        async def body(node: GatedNode) -> NodeReply:
+        async def body(node: node_execution.GatedNode) -> contracts.NodeReply:
             if node.before.status is None:
                 # As where a wait has no row.
-                return CLOSED
-            await show_running(node)
+                return node_execution.CLOSED
+            await node_execution.show_running(node)
             await loops.resume_loop(node.work, node.invocation.key)
             return ITERATING
 
-        async def resume(invocation: CalledNode) -> NodeReply:
+        async def resume(invocation: node_execution.CalledNode) -> contracts.NodeReply:
             # Exclusive, because it changes the run's row, which the gate otherwise locks shared.
             return await self._nodes.behind_gate(invocation, body, exclusive=True)
 
         return await self._nodes.guarded(call, resume)
 
-    async def close(self, call: LoopEndCall) -> NodeReply:
+    async def close(self, call: contracts.LoopEndCall) -> contracts.NodeReply:
         """Write a loop's end, with what became of its items."""
         return await self._nodes.guarded(
             call.loop, lambda invocation: self._close(invocation, call)
         )
 
-    async def _close(self, invocation: CalledNode, call: LoopEndCall) -> NodeReply:
+    async def _close(
+        self, invocation: node_execution.CalledNode, call: contracts.LoopEndCall
+    ) -> contracts.NodeReply:
         ref = _ref(invocation)
-        loop = await open_loop(self._nodes.database, invocation.run, ref)
+        loop = await resolution.open_loop(self._nodes.database, invocation.run, ref)
         if not call.succeeded:
             reply = await self._nodes.behind_gate(invocation, _fail)
         else:
             counts = await self._counts(invocation, loop, call.opened)
 
-            async def body(node: GatedNode) -> tuple[NodeReply, JsonObject]:
+            async def body(
+                node: node_execution.GatedNode,
+            ) -> tuple[contracts.NodeReply, JsonObject]:
                 output = {**counts, **await _results(node, loop, counts["count"])}
                 result = NodeResult(output, EdgeOutcome.DONE)
                 return await node.complete(result, None), output
 
             done = await self._nodes.behind_gate(invocation, body)
-            reply, output = (done, None) if isinstance(done, NodeReply) else done
+            reply, output = (done, None) if isinstance(done, contracts.NodeReply) else done
             if output is not None:
                 invocation.run.keep(ref.node_id, ref.scope_key, output)
         # Items may take megabytes, which the cache of open runs need not keep.
         invocation.run.forget_loop(ref)
-        invocation.run.plan_states.pop(part_of(call.loop), None)
+        invocation.run.plan_states.pop(contracts.part_of(call.loop), None)
         return reply
 
-    async def _counts(self, invocation: CalledNode, loop: OpenLoop, opened: int) -> JsonObject:
+    async def _counts(
+        self, invocation: node_execution.CalledNode, loop: OpenLoop, opened: int
+    ) -> JsonObject:
         if loop.items is not None:
             return {"count": len(loop.indexes) or len(loop.items)}
         assert isinstance(loop.config, RepeatConfig), "a loop has items or a condition"
@@ -237,7 +228,9 @@ class LoopNodes:
         reached = limits and await self._would_go_on(invocation, loop.config, opened)
         return {"count": len(loop.indexes) or opened, "limitReached": reached}
 
-    async def _would_go_on(self, invocation: CalledNode, config: RepeatConfig, index: int) -> bool:
+    async def _would_go_on(
+        self, invocation: node_execution.CalledNode, config: RepeatConfig, index: int
+    ) -> bool:
         """True when the limit alone ended a repeat; a condition that cannot say did not end it."""
         try:
             return await self._holds(invocation, config, index)
@@ -246,7 +239,7 @@ class LoopNodes:
             return True
 
 
-def _ref(invocation: CalledNode) -> NodeRef:
+def _ref(invocation: node_execution.CalledNode) -> NodeRef:
     return NodeRef(invocation.key.node_id, invocation.key.scope_key)
 
 
@@ -260,27 +253,27 @@ def _check_size(loop: OpenLoop) -> None:
         )
 
 
-def _body(invocation: CalledNode) -> tuple[list[str], list[str]]:
+def _body(invocation: node_execution.CalledNode) -> tuple[list[str], list[str]]:
     """The nodes of a loop's own body, and the ones among them whose failure an edge handles."""
     topology = invocation.run.topology
     body = topology.bodies.get(invocation.key.node_id, ())
     return list(body), [node_id for node_id in body if topology.handles_failure(node_id)]
 
 
-def _failing(invocation: CalledNode) -> list[str]:
+def _failing(invocation: node_execution.CalledNode) -> list[str]:
     """The nodes of a loop's own body whose failure is their item's."""
     body, handled = _body(invocation)
     return [node_id for node_id in body if node_id not in handled]
 
 
-def _last(invocation: CalledNode) -> str:
+def _last(invocation: node_execution.CalledNode) -> str:
     """The node that a loop's own body ends with."""
     topology = invocation.run.topology
     body = topology.bodies[invocation.key.node_id]
     return next(node_id for node_id in body if not topology.ways_out[node_id])
 
 
-async def _fail(node: GatedNode) -> NodeReply:
+async def _fail(node: node_execution.GatedNode) -> contracts.NodeReply:
     """The loop fails with its first failed item; what its other items left open is cancelled."""
     key, graph = node.invocation.key, node.invocation.run.graph
     failed = await loops.failed_items(node.work, key, _failing(node.invocation))
@@ -291,10 +284,10 @@ async def _fail(node: GatedNode) -> NodeReply:
     await node_writes.fail_node(node.work, key, node.before, code=code, message=message)
     # In the same transaction, so that no item is shown as open in a failed loop.
     await loops.cancel_iterations(node.work, key)
-    return NodeReply(NodeState.FAILED, code=code)
+    return contracts.NodeReply(contracts.NodeState.FAILED, code=code)
 
 
-async def _results(node: GatedNode, loop: OpenLoop, count: int) -> JsonObject:
+async def _results(node: node_execution.GatedNode, loop: OpenLoop, count: int) -> JsonObject:
     """Counts, the failed items, and the collected values.
 
     Raises NodeError when they are too large.
@@ -310,7 +303,7 @@ async def _results(node: GatedNode, loop: OpenLoop, count: int) -> JsonObject:
     if config.collect:
         source = _last(node.invocation) if config.collect is True else config.collect
         # Asked before they are read: thousands of outputs could exceed the memory of the worker.
-        if await loops.collected_bytes(node.work, key, source) > OUTPUT_LIMIT:
+        if await loops.collected_bytes(node.work, key, source) > node_execution.OUTPUT_LIMIT:
             raise NodeError("output_too_large", "The collected outputs are larger than 1 MiB.")
         found = await loops.collected(node.work, key, source)
         indexes = loop.indexes or range(count)
@@ -323,7 +316,7 @@ class LoopActivities:
 
     def __init__(self, database: Database, runs: RunCache) -> None:
         self._runs = runs
-        self._loops = LoopNodes(NodeExecution(database, runs))
+        self._loops = LoopNodes(node_execution.NodeExecution(database, runs))
 
     def all(self) -> Sequence[Callable[..., Any]]:
         """Every activity of this class, for registration."""
@@ -336,32 +329,32 @@ class LoopActivities:
         )
 
     @activity.defn(name="open_loop")
-    async def open_loop(self, call: NodeCall) -> LoopReply:
+    async def open_loop(self, call: contracts.NodeCall) -> contracts.LoopReply:
         """Show a loop as running, keep its items, and return their number."""
         return await self._loops.open(call)
 
     @activity.defn(name="decide_next_iteration")
-    async def next_iteration(self, call: IterationCall) -> LoopReply:
+    async def next_iteration(self, call: contracts.IterationCall) -> contracts.LoopReply:
         """Ask a repeat's condition whether there is another iteration."""
         return await self._loops.next_iteration(call)
 
     @activity.defn(name="resume_loop")
-    async def resume_loop(self, call: NodeCall) -> NodeReply:
+    async def resume_loop(self, call: contracts.NodeCall) -> contracts.NodeReply:
         """Continue after the delay between two iterations."""
         return await self._loops.resume(call)
 
     @activity.defn(name="close_loop")
-    async def close_loop(self, call: LoopEndCall) -> NodeReply:
+    async def close_loop(self, call: contracts.LoopEndCall) -> contracts.NodeReply:
         """Write what became of a loop's items."""
         return await self._loops.close(call)
 
     @activity.defn(name="open_loop_chunk")
-    async def open_chunk(self, call: ChunkCall) -> ChunkOpened:
+    async def open_chunk(self, call: contracts.ChunkCall) -> contracts.ChunkOpened:
         """The loop and its body, for an execution that runs a part of the iterations."""
         try:
             run = await self._runs.get(uuid.UUID(call.loop.run_id))
         except RunClosedError:
-            return ChunkOpened(None)
+            return contracts.ChunkOpened(None)
         plan = run.plan.loop(call.loop.node_id)
         run.plan_states[call.part] = PlanState(plan, call.loop.scope_key)
-        return ChunkOpened(plan.to_json())
+        return contracts.ChunkOpened(plan.to_json())

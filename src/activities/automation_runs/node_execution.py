@@ -19,14 +19,8 @@ from activities.automation_runs.nodes.invocation import Failure, NodeResult, fai
 from activities.automation_runs.runs import ExecutableNode, OpenRun, RunCache
 from activities.contracts import NodeCall, NodeReply, NodeState
 from activities.database_errors import is_away
-from models.automation.automation_runs import calls, execution, node_writes
+from models.automation.automation_runs import calls, execution, node_writes, rules
 from models.automation.automation_runs.node_writes import Completion, NodeKey, NodeRow, pass_gate
-from models.automation.automation_runs.rules import (
-    NodeError,
-    NodeStatus,
-    NodeWrittenError,
-    RunClosedError,
-)
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.base import JsonObject
 from runtime.database import Database, UnitOfWork
@@ -93,7 +87,7 @@ class NodeBatch:
     def _show(self) -> None:
         async def show() -> None:
             # The end finds out whether the run may begin, and meets an unreachable database.
-            with contextlib.suppress(RunClosedError, psycopg.Error):
+            with contextlib.suppress(rules.RunClosedError, psycopg.Error):
                 await self.begin()
 
         self._showing = asyncio.create_task(show())
@@ -127,7 +121,7 @@ class NodeBatch:
                 return
             async with self._database.statement() as work:
                 if await execution.begin(work, self._run.header.run_id) is None:
-                    raise RunClosedError
+                    raise rules.RunClosedError
             self._begins = False
 
     async def write(self) -> None:
@@ -142,7 +136,7 @@ class NodeBatch:
                     work.answered.add(self._run.header.run_id)
                 run_id = self._run.header.run_id
                 if not await execution.write_nodes(work, run_id, part.rows):
-                    raise RunClosedError
+                    raise rules.RunClosedError
             for (node_id, scope_key), output in part.outputs.items():
                 # Only after the write: the cache of open runs holds committed outputs alone.
                 self._run.keep(node_id, scope_key, output)
@@ -175,7 +169,7 @@ class NodeBatch:
             part, self._next = self._next, _Rows()
             try:
                 yield part
-            except RunClosedError:
+            except rules.RunClosedError:
                 self._failed = True
                 raise
             except Exception as error:
@@ -274,7 +268,7 @@ class NodeExecution:
         """
         try:
             return await work(await self.called(call))
-        except RunClosedError:
+        except rules.RunClosedError:
             return CLOSED
         except CrowdedError as error:
             # Not a failure of the node: the workspace has too many long evaluations at this moment.
@@ -305,7 +299,7 @@ class NodeExecution:
                 async with self.database.transaction() as work:
                     return await _gated(work, invocation, body, exclusive=exclusive)
             # The transaction is rolled back; the next one finds the row of the other execution.
-            except NodeWrittenError:
+            except rules.NodeWrittenError:
                 continue
 
     async def complete_with_gate(
@@ -351,7 +345,7 @@ class NodeExecution:
 
         try:
             return await self.behind_gate(await self.called(call), body)
-        except RunClosedError:
+        except rules.RunClosedError:
             return CLOSED
 
 
@@ -383,7 +377,7 @@ def completion(result: NodeResult, inputs: JsonObject | None, attempt: int = 1) 
     """The columns written for a result. Raises NodeError for an output above the limit."""
     size = _byte_size(result.output)
     if size > OUTPUT_LIMIT:
-        raise NodeError(
+        raise rules.NodeError(
             "output_too_large", "The node's output is larger than 1 MiB.", output=result.output
         )
     return Completion(inputs, result.output, result.outcome, result.case_key, attempt, size)
@@ -413,11 +407,11 @@ def success(kind: str, outcome: str, case_key: str | None, attempt: int = 1) -> 
 def ended_reply(before: NodeRow, kind: str) -> NodeReply | None:
     """The reply for a node that ended before this call; None while it is open."""
     attempt = before.attempt or 1
-    if before.status == NodeStatus.FAILED:
+    if before.status == rules.NodeStatus.FAILED:
         return NodeReply(NodeState.FAILED, attempt=attempt)
-    if before.status == NodeStatus.SUCCEEDED:
+    if before.status == rules.NodeStatus.SUCCEEDED:
         return success(kind, before.outcome or "always", before.case_key, attempt)
-    if before.status in {NodeStatus.CANCELLED, NodeStatus.SKIPPED}:
+    if before.status in {rules.NodeStatus.CANCELLED, rules.NodeStatus.SKIPPED}:
         return CLOSED
     return None
 

@@ -16,14 +16,8 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
+from activities.automation_runs.nodes import invocation as node_invocation
 from activities.automation_runs.nodes.effects import without_credentials
-from activities.automation_runs.nodes.invocation import (
-    Effect,
-    Failure,
-    Outgoing,
-    check_named,
-    failure_of,
-)
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
 from activities.automation_runs.runs import ExecutableNode, RunCache
 from activities.contracts import NodeCall, NodeReply, NodeState
@@ -53,7 +47,7 @@ class _Opened:
     """
 
     invocation: CalledNode
-    outgoing: Outgoing
+    outgoing: node_invocation.Outgoing
     attempt: int
 
 
@@ -67,7 +61,7 @@ class OutsideNodes:
         self,
         database: Database,
         runs: RunCache,
-        effects: Mapping[str, Effect],
+        effects: Mapping[str, node_invocation.Effect],
     ) -> None:
         self._nodes = NodeExecution(database, runs)
         self._effects = effects
@@ -95,7 +89,9 @@ class OutsideNodes:
         async with heartbeats():
             return await self._attempt(call, self._effects[kind], activity.info().attempt)
 
-    async def _attempt(self, call: NodeCall, effect: Effect, attempt: int) -> NodeReply:
+    async def _attempt(
+        self, call: NodeCall, effect: node_invocation.Effect, attempt: int
+    ) -> NodeReply:
         tried: set[datetime] = set()
         opening = await self._guarded(
             call, lambda invocation: self._open(invocation, attempt, tried)
@@ -116,7 +112,9 @@ class OutsideNodes:
             raise
         except Exception as error:  # noqa: BLE001  # any error is the effect's failure
             node = opening.invocation.node
-            raise await self._failed(call, node, failure_of(error), opening.attempt) from None
+            raise await self._failed(
+                call, node, node_invocation.failure_of(error), opening.attempt
+            ) from None
         inject_fault(FaultPoint.AFTER_CALL_BEFORE_END, call.run_id)
         return await self._guarded(
             call,
@@ -174,7 +172,7 @@ class OutsideNodes:
         return await self._nodes.behind_gate(invocation, body)
 
     async def _failed(
-        self, call: NodeCall, node: ExecutableNode, failure: Failure, attempt: int
+        self, call: NodeCall, node: ExecutableNode, failure: node_invocation.Failure, attempt: int
     ) -> ApplicationError:
         """Record the failure of an attempt; the error to raise says whether Temporal tries again.
 
@@ -195,7 +193,9 @@ class OutsideNodes:
             category=ApplicationErrorCategory.BENIGN,
         )
 
-    async def _record(self, invocation: CalledNode, failure: Failure, attempt: int) -> NodeReply:
+    async def _record(
+        self, invocation: CalledNode, failure: node_invocation.Failure, attempt: int
+    ) -> NodeReply:
         async def body(node: GatedNode) -> NodeReply:
             await node_writes.record_attempt(
                 node.work,
@@ -231,10 +231,10 @@ async def _record_lost(node: GatedNode, attempt: int) -> None:
 
 def _outgoing(
     invocation: CalledNode, parameters: JsonObject, attempt: int, began_at: datetime
-) -> Outgoing:
+) -> node_invocation.Outgoing:
     key = invocation.key
-    check_named(parameters, invocation.node.parameters)
-    return Outgoing(
+    node_invocation.check_named(parameters, invocation.node.parameters)
+    return node_invocation.Outgoing(
         workspace_id=key.workspace_id,
         parameters=parameters,
         key=f"{key.run_id}:{key.node_id}:{key.scope_key}",

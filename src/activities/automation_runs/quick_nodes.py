@@ -12,29 +12,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from activities import contracts
+from activities.automation_runs import node_execution
 from activities.automation_runs.loops import LoopNodes
-from activities.automation_runs.node_execution import (
-    CalledNode,
-    GatedNode,
-    NodeBatch,
-    NodeExecution,
-    completion,
-    ended_reply,
-    success,
-)
 from activities.automation_runs.nodes.invocation import Invocation, NodeResult, Transaction
 from activities.automation_runs.nodes.logic import COMPUTATIONS
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
 from activities.automation_runs.runs import OpenLoop, OpenRun
-from activities.contracts import (
-    LoopEndCall,
-    LoopProgress,
-    NodeCall,
-    NodeEnd,
-    NodeReply,
-    NodeState,
-    QuickNodesReply,
-)
 from models.automation.automation_runs import loops
 from models.automation.automation_runs.node_writes import add_attributes
 from models.automation.automation_runs.rules import RunClosedError
@@ -49,7 +33,9 @@ from runtime.processes.fault_injection import FaultPoint, inject_fault
 CONCURRENT_TRANSACTIONS = 8
 """Transactions of one turn side by side: more would only wait for connections."""
 
-Execute = Callable[[OpenRun, NodeRef, NodeBatch | None], Awaitable[NodeReply]]
+Execute = Callable[
+    [OpenRun, NodeRef, node_execution.NodeBatch | None], Awaitable[contracts.NodeReply]
+]
 
 
 class Turn:
@@ -58,7 +44,7 @@ class Turn:
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
         self.room = asyncio.Semaphore(CONCURRENT_TRANSACTIONS)
-        self.ended_loops: list[LoopProgress] = []
+        self.ended_loops: list[contracts.LoopProgress] = []
         """The progress of the loops that have ended in this turn, but for loops in other loops."""
 
     @property
@@ -78,7 +64,7 @@ class _Round:
     ref: NodeRef
     loop: OpenLoop
     turn: Turn
-    batch: NodeBatch | None
+    batch: node_execution.NodeBatch | None
     following: int
     """The iteration that is opened next."""
     paused: list[int]
@@ -86,7 +72,7 @@ class _Round:
     around: "_Round | None" = None
     open: set[int] = field(default_factory=set)
     failed: bool = False
-    end: NodeEnd | None = None
+    end: contracts.NodeEnd | None = None
     """A stop node's failure, or the loop's own when its next step could not be decided."""
     finished: bool = False
     """A repeat whose condition no longer holds."""
@@ -102,14 +88,14 @@ class _Round:
         return {"next": self.following, "open": sorted({*self.open, *self.paused})}
 
     @property
-    def shown(self) -> LoopProgress:
+    def shown(self) -> contracts.LoopProgress:
         """The progress as operators see it."""
         ended = self.following - len(self.progress["open"])
-        return LoopProgress(self.ref.node_id, self.ref.scope_key, ended, self.loop.count)
+        return contracts.LoopProgress(self.ref.node_id, self.ref.scope_key, ended, self.loop.count)
 
     @property
-    def call(self) -> NodeCall:
-        return NodeCall(str(self.run.header.run_id), self.ref.node_id, self.ref.scope_key)
+    def call(self) -> contracts.NodeCall:
+        return contracts.NodeCall(str(self.run.header.run_id), self.ref.node_id, self.ref.scope_key)
 
 
 class QuickLoops:
@@ -121,7 +107,7 @@ class QuickLoops:
     again.
     """
 
-    def __init__(self, nodes: NodeExecution, execute: Execute) -> None:
+    def __init__(self, nodes: node_execution.NodeExecution, execute: Execute) -> None:
         self._nodes = nodes
         self._execute = execute
         self._loops = LoopNodes(nodes)
@@ -131,9 +117,9 @@ class QuickLoops:
         run: OpenRun,
         ref: NodeRef,
         turn: Turn,
-        batch: NodeBatch | None,
+        batch: node_execution.NodeBatch | None,
         around: _Round | None = None,
-    ) -> NodeEnd | LoopProgress:
+    ) -> contracts.NodeEnd | contracts.LoopProgress:
         """Run a loop to its end, or until the turn is over; the end may be a stop node's.
 
         Nothing of the loop is left in the batch then. Raises RunClosedError, BatchRefusedError, and
@@ -141,9 +127,9 @@ class QuickLoops:
         """
         if batch is not None:
             await batch.write()
-        call = NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key)
+        call = contracts.NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key)
         opening = await self._loops.opened(call)
-        if isinstance(opening, NodeReply):
+        if isinstance(opening, contracts.NodeReply):
             return _end(ref, opening)
         before = opening.progress or {"next": 0, "open": []}
         paused = list(before["open"])
@@ -160,7 +146,7 @@ class QuickLoops:
             await batch.write()
         return await self._over(state)
 
-    async def _over(self, state: _Round) -> NodeEnd | LoopProgress:
+    async def _over(self, state: _Round) -> contracts.NodeEnd | contracts.LoopProgress:
         """The loop's answer once its lanes have stopped."""
         if state.end is not None:
             return state.end
@@ -172,7 +158,7 @@ class QuickLoops:
             return state.shown
         if state.around is None:
             state.turn.ended_loops.append(state.shown)
-        end = LoopEndCall(state.call, not state.failed, state.following)
+        end = contracts.LoopEndCall(state.call, not state.failed, state.following)
         return _end(state.ref, await self._loops.close(end))
 
     def _is_exhausted(self, state: _Round) -> bool:
@@ -206,7 +192,7 @@ class QuickLoops:
         decided = await self._nodes.guarded(
             state.call, lambda invocation: self._loops.goes_on(invocation, index)
         )
-        if isinstance(decided, NodeReply):
+        if isinstance(decided, contracts.NodeReply):
             state.end = _end(state.ref, decided)
             return None
         if not decided:
@@ -215,16 +201,20 @@ class QuickLoops:
         state.following += 1
         return state.following - 1
 
-    async def _ended(self, state: _Round, index: int) -> dict[str, NodeReply]:
+    async def _ended(self, state: _Round, index: int) -> dict[str, contracts.NodeReply]:
         """The nodes an iteration ended in earlier turns, so that every turn comes further."""
         invocation = await self._nodes.called(state.call)
         async with self._nodes.database.statement() as work:
             rows = await loops.ended_nodes(work, invocation.key, state.ref.iteration(index))
         nodes = state.run.graph.nodes
-        replies = {name: ended_reply(row, nodes[name].kind) for name, row in rows.items()}
+        replies = {
+            name: node_execution.ended_reply(row, nodes[name].kind) for name, row in rows.items()
+        }
         return {name: reply for name, reply in replies.items() if reply is not None}
 
-    async def _iterate(self, state: _Round, index: int, known: Mapping[str, NodeReply]) -> bool:
+    async def _iterate(
+        self, state: _Round, index: int, known: Mapping[str, contracts.NodeReply]
+    ) -> bool:
         """Run an iteration; False when it continues in another turn."""
         body = state.run.body(state.ref.node_id, stops_on_error=state.loop.stops_on_error)
         planner = Planner(body.plan, state.ref.iteration(index), body.topology)
@@ -237,28 +227,28 @@ class QuickLoops:
             if state.halted:
                 return False
             end = await self._end(state, ref)
-            if isinstance(end, LoopProgress):
+            if isinstance(end, contracts.LoopProgress):
                 return False
             commands = planner.apply(end.event)
-            if end.reply.state in (NodeState.STOPPED, NodeState.ABORTED):
+            if end.reply.state in (contracts.NodeState.STOPPED, contracts.NodeState.ABORTED):
                 state.end = end
         ending = commands[-1]
         assert isinstance(ending, EndRun), "the last command of a plan"
         state.failed = state.failed or (not ending.succeeded and state.loop.stops_on_error)
         return True
 
-    async def _end(self, state: _Round, ref: NodeRef) -> NodeEnd | LoopProgress:
+    async def _end(self, state: _Round, ref: NodeRef) -> contracts.NodeEnd | contracts.LoopProgress:
         if is_loop(state.run.graph.nodes[ref.node_id].kind):
             return await self.advance(state.run, ref, state.turn, state.batch, state)
         async with state.turn.room:
             return _end(ref, await self._execute(state.run, ref, state.batch))
 
 
-def _end(ref: NodeRef, reply: NodeReply) -> NodeEnd:
+def _end(ref: NodeRef, reply: contracts.NodeReply) -> contracts.NodeEnd:
     """The end of a node. Raises RunClosedError when there is none."""
-    if reply.state is NodeState.CLOSED:
+    if reply.state is contracts.NodeState.CLOSED:
         raise RunClosedError
-    return NodeEnd(ref.node_id, ref.scope_key, reply)
+    return contracts.NodeEnd(ref.node_id, ref.scope_key, reply)
 
 
 BATCH_SECONDS = 2.0
@@ -270,7 +260,9 @@ HURRY_SECONDS = 0.05
 class QuickNodes:
     """Executes quick nodes, alone or as long as one follows from another."""
 
-    def __init__(self, nodes: NodeExecution, transactions: Mapping[str, Transaction]) -> None:
+    def __init__(
+        self, nodes: node_execution.NodeExecution, transactions: Mapping[str, Transaction]
+    ) -> None:
         self._nodes = nodes
         self._transactions = transactions
         self._loops = QuickLoops(nodes, self.execute)
@@ -280,21 +272,21 @@ class QuickNodes:
         run: OpenRun,
         ready: Sequence[NodeRef],
         plan_state: PlanState | None,
-        batch: NodeBatch | None,
-    ) -> QuickNodesReply:
+        batch: node_execution.NodeBatch | None,
+    ) -> contracts.QuickNodesReply:
         """Execute the ready nodes; with a plan state, also the quick nodes that become ready.
 
         It hurries where another kind of node is ready, so that one need not wait. The caller writes
         the nodes left in the batch. Raises RunClosedError, BatchRefusedError.
         """
-        ends: list[NodeEnd] = []
+        ends: list[contracts.NodeEnd] = []
         waiting = deque(ready)
         turn = Turn(BATCH_SECONDS)
         while waiting:
             ref = waiting.popleft()
             end = await self._end(run, ref, turn, batch)
-            if isinstance(end, LoopProgress):
-                return QuickNodesReply(ends, loops=[*turn.ended_loops, end])
+            if isinstance(end, contracts.LoopProgress):
+                return contracts.QuickNodesReply(ends, loops=[*turn.ended_loops, end])
             ends.append(end)
             if plan_state is None:
                 continue
@@ -309,19 +301,21 @@ class QuickNodes:
                 turn.hurry(HURRY_SECONDS)
             if turn.over:
                 break
-        return QuickNodesReply(ends, loops=turn.ended_loops)
+        return contracts.QuickNodesReply(ends, loops=turn.ended_loops)
 
     async def _end(
-        self, run: OpenRun, ref: NodeRef, turn: Turn, batch: NodeBatch | None
-    ) -> NodeEnd | LoopProgress:
+        self, run: OpenRun, ref: NodeRef, turn: Turn, batch: node_execution.NodeBatch | None
+    ) -> contracts.NodeEnd | contracts.LoopProgress:
         if is_loop(run.graph.nodes[ref.node_id].kind):
             return await self._loops.advance(run, ref, turn, batch)
         reply = await self.execute(run, ref, batch)
-        if reply.state is NodeState.CLOSED:
+        if reply.state is contracts.NodeState.CLOSED:
             raise RunClosedError
-        return NodeEnd(ref.node_id, ref.scope_key, reply)
+        return contracts.NodeEnd(ref.node_id, ref.scope_key, reply)
 
-    async def execute(self, run: OpenRun, ref: NodeRef, batch: NodeBatch | None) -> NodeReply:
+    async def execute(
+        self, run: OpenRun, ref: NodeRef, batch: node_execution.NodeBatch | None
+    ) -> contracts.NodeReply:
         """One node whose whole work is one transaction, or a part of the batch's.
 
         Raises RunClosedError, BatchRefusedError.
@@ -330,10 +324,12 @@ class QuickNodes:
         computes = node.kind in COMPUTATIONS and not node.names_attributes
         if batch is not None and (batch.is_due or not computes):
             await batch.write()
-        call = NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key)
+        call = contracts.NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key)
         return await self._nodes.guarded(call, partial(self._execute, batch=batch), batch)
 
-    async def _execute(self, invocation: CalledNode, batch: NodeBatch | None) -> NodeReply:
+    async def _execute(
+        self, invocation: node_execution.CalledNode, batch: node_execution.NodeBatch | None
+    ) -> contracts.NodeReply:
         substituted = substitute(invocation.run, invocation.node)
         if substituted is not None:
             return await self._complete(invocation, substituted, None, batch)
@@ -345,14 +341,14 @@ class QuickNodes:
                 return await self._label(invocation, result, resolved.parameters)
             return await self._complete(invocation, result, resolved.parameters, batch)
 
-        async def body(node: GatedNode) -> tuple[NodeReply, NodeResult]:
+        async def body(node: node_execution.GatedNode) -> tuple[contracts.NodeReply, NodeResult]:
             perform = self._transactions[invocation.node.kind]
             actor = invocation.run.header.actor
             result = await perform(Invocation(node.work, actor, resolved.parameters))
             return await node.complete(result, resolved.parameters), result
 
         done = await self._nodes.behind_gate(invocation, body)
-        if isinstance(done, NodeReply):
+        if isinstance(done, contracts.NodeReply):
             return done
         inject_fault(FaultPoint.AFTER_EFFECT_BEFORE_COMPLETION, invocation.key.run_id)
         reply, result = done
@@ -360,32 +356,32 @@ class QuickNodes:
         return reply
 
     async def _label(
-        self, invocation: CalledNode, result: NodeResult, parameters: JsonObject
-    ) -> NodeReply:
+        self, invocation: node_execution.CalledNode, result: NodeResult, parameters: JsonObject
+    ) -> contracts.NodeReply:
         """Give the run the attributes of a node, with its success."""
 
-        async def body(node: GatedNode) -> NodeReply:
+        async def body(node: node_execution.GatedNode) -> contracts.NodeReply:
             texts = as_texts(parameters["attributes"])
             await add_attributes(node.work, invocation.key.run_id, texts)
             return await node.complete(result, parameters)
 
         # Two nodes that hold the run's row by a shared lock would deadlock when both change it.
         reply = await self._nodes.behind_gate(invocation, body, exclusive=True)
-        if reply.state is NodeState.SUCCEEDED:
+        if reply.state is contracts.NodeState.SUCCEEDED:
             invocation.run.keep(invocation.key.node_id, invocation.key.scope_key, result.output)
         return reply
 
     async def _complete(
         self,
-        invocation: CalledNode,
+        invocation: node_execution.CalledNode,
         result: NodeResult,
         inputs: JsonObject | None,
-        batch: NodeBatch | None,
-    ) -> NodeReply:
+        batch: node_execution.NodeBatch | None,
+    ) -> contracts.NodeReply:
         if batch is None:
             return await self._nodes.complete_with_gate(invocation, result, inputs)
-        batch.add(invocation.key, completion(result, inputs))
-        return success(invocation.node.kind, result.outcome, result.case_key)
+        batch.add(invocation.key, node_execution.completion(result, inputs))
+        return node_execution.success(invocation.node.kind, result.outcome, result.case_key)
 
 
 def is_quick(run: OpenRun, ref: NodeRef) -> bool:

@@ -15,30 +15,17 @@ from temporalio.exceptions import ApplicationError
 
 from activities.automation_runs.nodes.logic import COMPUTATIONS
 from activities.contracts import NodeEnd
-from models.automation.automation_runs import execution
+from models.automation.automation_runs import execution, run_header
 from models.automation.automation_runs.rules import RunClosedError
-from models.automation.automation_runs.run_header import (
-    RunHeader,
-    executed_plan,
-    load_header,
-    load_outputs,
-    starts_of,
-)
 from models.automation.automations.graphs import stored_graph
 from models.automation.automations.queries import read_graph
 from models.automation.automations.rules.graph.configs import CONFIGS, ForEachConfig, RepeatConfig
 from models.automation.automations.rules.graph.kinds import CostClass, NodeKind, OnError
 from models.automation.automations.rules.graph.shapes import GraphNode
 from models.automation.automations.rules.language.static_reads import references
+from models.automation.automations.rules.planner import protocol
 from models.automation.automations.rules.planner.plan import Plan, PlanNode, PlanRetry, costs_of
 from models.automation.automations.rules.planner.planner import PlanState, Topology, topology_of
-from models.automation.automations.rules.planner.protocol import (
-    NodeRef,
-    earlier_scopes,
-    index_of,
-    loop_of,
-    own_scopes,
-)
 from models.core.base import Id, JsonObject
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork, Work
@@ -225,7 +212,7 @@ def read_config(kind: str, parameters: JsonObject) -> LoopConfig:
     return config
 
 
-OpenLoops = LruCache[tuple[Id, NodeRef], OpenLoop]
+OpenLoops = LruCache[tuple[Id, protocol.NodeRef], OpenLoop]
 """The loops used last, by run and place."""
 
 Outputs = LruCache[tuple[Id, str, str], Any]
@@ -244,7 +231,7 @@ class Body:
 class OpenRun:
     """A run that has begun."""
 
-    header: RunHeader
+    header: run_header.RunHeader
     graph: ExecutableGraph
     _loops: OpenLoops
     _outputs: Outputs
@@ -262,7 +249,7 @@ class OpenRun:
     def plan(self) -> Plan:
         """The part of the graph that this run executes (interface.md#runs-from-a-node)."""
         header = self.header
-        return executed_plan(self.graph.plan, header.start_node_id, header.options)
+        return run_header.executed_plan(self.graph.plan, header.start_node_id, header.options)
 
     @cached_property
     def costs(self) -> dict[str, CostClass]:
@@ -299,21 +286,27 @@ class OpenRun:
             self._bodies[key] = Body(plan, topology_of(plan))
         return self._bodies[key]
 
-    def chosen(self, ref: NodeRef) -> tuple[int, ...]:
+    def chosen(self, ref: protocol.NodeRef) -> tuple[int, ...]:
         """The iterations of a loop that run, when only some do (interface.md#runs-from-a-node)."""
         scopes = (scope for scope, _ in self.plan.resumed)
-        return tuple(sorted(index_of(scope) for scope in scopes if loop_of(scope) == ref))
+        return tuple(
+            sorted(protocol.index_of(scope) for scope in scopes if protocol.loop_of(scope) == ref)
+        )
 
     def item_scope(self, scope_key: str) -> str | None:
         """The iteration whose item a scope knows: that of the innermost loop which has items, so
         that a repeat inside a for_each still knows what it is about.
         """
-        scopes = own_scopes(scope_key)[:-1]
-        return next((one for one in scopes if loop_of(one).node_id not in self.repeats), None)
+        scopes = protocol.own_scopes(scope_key)[:-1]
+        return next(
+            (one for one in scopes if protocol.loop_of(one).node_id not in self.repeats), None
+        )
 
     def begins_with(self, scope_key: str) -> bool:
         """True when the run was asked to begin with the item of this iteration."""
-        starts = starts_of(self.graph.plan, self.header.start_node_id, self.header.options)
+        starts = run_header.starts_of(
+            self.graph.plan, self.header.start_node_id, self.header.options
+        )
         return any(self.item_scope(scope) == scope_key for _, scope in starts)
 
     async def outputs(
@@ -326,14 +319,14 @@ class OpenRun:
         See interface.md#bindings.
         """
         pinned: JsonObject = self.header.options.get("pinned") or {}
-        own = own_scopes(scope_key)
+        own = protocol.own_scopes(scope_key)
         if node_ids is not None:
             known = self._cached_outputs(node_ids, own)
             if all(node_id in known or node_id in pinned for node_id in node_ids):
                 return known | pinned
-        scopes = [*own, *earlier_scopes(scope_key, self.repeats)]
+        scopes = [*own, *protocol.earlier_scopes(scope_key, self.repeats)]
         async with database.statement() as work:
-            rows = await load_outputs(work, self.header, node_ids, scopes)
+            rows = await run_header.load_outputs(work, self.header, node_ids, scopes)
         for row in rows:
             if row.run_id == self.header.run_id:
                 self.keep(row.node_id, row.scope_key, row.output)
@@ -369,15 +362,15 @@ class OpenRun:
         """Remember an output that is committed."""
         self._outputs.keep((self.header.run_id, node_id, scope_key), output, output)
 
-    def known_loop(self, ref: NodeRef) -> OpenLoop | None:
+    def known_loop(self, ref: protocol.NodeRef) -> OpenLoop | None:
         """A loop that iterates, if this process has it."""
         return self._loops.known((self.header.run_id, ref))
 
-    def keep_loop(self, ref: NodeRef, loop: OpenLoop) -> None:
+    def keep_loop(self, ref: protocol.NodeRef, loop: OpenLoop) -> None:
         """Remember a loop that was just opened or read."""
         self._loops.keep((self.header.run_id, ref), loop, loop.items)
 
-    def forget_loop(self, ref: NodeRef) -> None:
+    def forget_loop(self, ref: protocol.NodeRef) -> None:
         """The loop has ended."""
         self._loops.forget((self.header.run_id, ref))
 
@@ -406,14 +399,14 @@ class RunCache:
         run = self._runs.get(run_id)
         if run is None:
             async with self._database.statement() as work:
-                header = await load_header(work, run_id)
+                header = await run_header.load_header(work, run_id)
             if header is None:
                 raise RunClosedError
             run = await self.open(header)
         self._runs.move_to_end(run_id)
         return run
 
-    async def open(self, header: RunHeader) -> OpenRun:
+    async def open(self, header: run_header.RunHeader) -> OpenRun:
         """Keep a run that has just begun."""
         graph = await self._graphs.get(self._database, header.automation_id, header.graph_checksum)
         run = OpenRun(header, graph, self._loops, self._outputs, self._keys)

@@ -15,33 +15,16 @@ from typing import Any
 
 from temporalio import activity
 
+from activities import contracts
 from activities.automation_runs.node_execution import BatchRefusedError, NodeBatch, NodeExecution
 from activities.automation_runs.nodes.invocation import Failure, Transaction
 from activities.automation_runs.quick_nodes import QuickNodes, is_quick
 from activities.automation_runs.runs import OpenRun, RunCache
-from activities.contracts import (
-    WAITS_FOR_SLOT,
-    FinishCall,
-    NodeCall,
-    NodeEnd,
-    NodeReply,
-    NodeState,
-    QuickNodesCall,
-    QuickNodesReply,
-    RunBegun,
-    SuspendCall,
-)
 from activities.endings import CLOSED
 from activities.outbox.relay import RunStarts
-from models.automation.automation_runs import execution
+from models.automation.automation_runs import execution, run_header
 from models.automation.automation_runs.node_writes import read_attributes
 from models.automation.automation_runs.rules import RunClosedError, RunStatus
-from models.automation.automation_runs.run_header import (
-    Reused,
-    RunHeader,
-    node_end,
-    read_reused,
-)
 from models.automation.automations.rules.planner.planner import PlanState
 from models.automation.automations.rules.planner.protocol import NodeRef
 from runtime.clock import utc_now
@@ -81,7 +64,7 @@ class AutomationRunActivities:
         )
 
     @activity.defn(name="begin_and_run_quick_nodes")
-    async def begin(self, run_id: str) -> RunBegun:
+    async def begin(self, run_id: str) -> contracts.RunBegun:
         """`queued → running`, the plan to follow, and the first batch of quick nodes.
 
         A run that these nodes complete is finished here, too. Repeating it gives the same plan, and
@@ -91,7 +74,7 @@ class AutomationRunActivities:
         begun = None if claimed is None else await self._begin_and_end(claimed)
         return await self._begin(run_id) if begun is None else begun
 
-    async def _begin_and_end(self, header: RunHeader) -> RunBegun | None:
+    async def _begin_and_end(self, header: run_header.RunHeader) -> contracts.RunBegun | None:
         """Execute a run that was claimed here, and write its begin with its end (ADR 0154).
 
         None where that cannot be: nothing is written then, or another execution was faster. A run
@@ -109,17 +92,21 @@ class AutomationRunActivities:
             return None
         if reply.ended == CLOSED:
             return None
-        return RunBegun(run.plan.to_json(), reply, self._limit.total_seconds())
+        return contracts.RunBegun(run.plan.to_json(), reply, self._limit.total_seconds())
 
-    async def _begin(self, run_id: str) -> RunBegun:
+    async def _begin(self, run_id: str) -> contracts.RunBegun:
         async with self._database.statement() as work:
             header, now = await execution.begin(work, uuid.UUID(run_id)), work.now
         relayed = header is not None and header.is_started_by_relay
         self._starts.begun(uuid.UUID(run_id), by_relay=relayed)
         if header is None:
-            return RunBegun(None, QuickNodesReply([], await self._why_not(run_id)))
+            return contracts.RunBegun(
+                None, contracts.QuickNodesReply([], await self._why_not(run_id))
+            )
         if (refusal := header.options.get("refusal")) is not None:
-            return RunBegun(None, QuickNodesReply([], await self._refuse(run_id, refusal)))
+            return contracts.RunBegun(
+                None, contracts.QuickNodesReply([], await self._refuse(run_id, refusal))
+            )
         run = await self._runs.open(header)
         run.writes_batches = header.started_at == now and not run.repeats
         limit = (self._limit - (now - header.started_at)).total_seconds()
@@ -128,24 +115,26 @@ class AutomationRunActivities:
         except BatchRefusedError:
             run.writes_batches = False
             batch = await self._first_batch(run)
-        return RunBegun(run.plan.to_json(), batch, limit)
+        return contracts.RunBegun(run.plan.to_json(), batch, limit)
 
-    async def _first_batch(self, run: OpenRun, batch: NodeBatch | None = None) -> QuickNodesReply:
+    async def _first_batch(
+        self, run: OpenRun, batch: NodeBatch | None = None
+    ) -> contracts.QuickNodesReply:
         plan_state = run.plan_states[""] = PlanState(run.plan)
-        reused = [_reused_end(one) for one in read_reused(run.header.options)]
+        reused = [_reused_end(one) for one in run_header.read_reused(run.header.options)]
         for end in reused:
             plan_state.apply(end.event)
         ready = [ref for ref in plan_state.active if is_quick(run, ref)]
         if len(ready) < len(plan_state.active):
             # Other nodes are ready too, and the workflow starts them only after this.
-            return QuickNodesReply(reused)
+            return contracts.QuickNodesReply(reused)
         reply = await self._advance(run, ready, plan_state, batch)
         return replace(reply, ends=[*reused, *reply.ends])
 
     async def _why_not(self, run_id: str) -> str:
         async with self._database.statement() as work:
             waits = await execution.waits_for_slot(work, uuid.UUID(run_id))
-        return WAITS_FOR_SLOT if waits else CLOSED
+        return contracts.WAITS_FOR_SLOT if waits else CLOSED
 
     async def _refuse(self, run_id: str, reason: str) -> str:
         """End a run that could only be accepted to show why it cannot run."""
@@ -154,12 +143,12 @@ class AutomationRunActivities:
         return RunStatus.FAILED
 
     @activity.defn(name="run_quick_nodes")
-    async def run_quick_nodes(self, call: QuickNodesCall) -> QuickNodesReply:
+    async def run_quick_nodes(self, call: contracts.QuickNodesCall) -> contracts.QuickNodesReply:
         """Execute the ready quick nodes, and the ones that follow as far as this process knows."""
         try:
             run = await self._runs.get(uuid.UUID(call.run_id))
         except RunClosedError:
-            return QuickNodesReply([], CLOSED)
+            return contracts.QuickNodesReply([], CLOSED)
         plan_state = run.follow(call.part, call.applied, call.ends)
         ready = [NodeRef(*ref) for ref in call.ready]
         try:
@@ -175,7 +164,7 @@ class AutomationRunActivities:
         ready: Sequence[NodeRef],
         plan_state: PlanState | None,
         own_batch: NodeBatch | None = None,
-    ) -> QuickNodesReply:
+    ) -> contracts.QuickNodesReply:
         """Raises BatchRefusedError: the plan state is ahead of the written rows."""
         with own_batch or NodeBatch(self._database, run) as batch:
             taking = batch if run.writes_batches and plan_state is not None else None
@@ -191,17 +180,17 @@ class AutomationRunActivities:
                 ):
                     await batch.write()
                     return reply
-                call = FinishCall.of(str(run.header.run_id), ending, plan_state.skipped)
+                call = contracts.FinishCall.of(str(run.header.run_id), ending, plan_state.skipped)
                 return replace(reply, ended=await self._finish(run, call, batch))
             except RunClosedError:
-                return QuickNodesReply([], CLOSED)
+                return contracts.QuickNodesReply([], CLOSED)
 
     async def _attributes(self, run: OpenRun) -> dict[str, str]:
         async with self._database.reading() as work:
             return await read_attributes(work, run.header.run_id)
 
     @activity.defn(name="show_run_waiting")
-    async def set_waiting(self, call: SuspendCall) -> None:
+    async def set_waiting(self, call: contracts.SuspendCall) -> None:
         """Nothing of the run is running and something waits."""
         run_id = uuid.UUID(call.run_id)
         if not call.skipped:
@@ -217,7 +206,7 @@ class AutomationRunActivities:
         self._starts.stopped_running()
 
     @activity.defn(name="close_failed_node")
-    async def close_failed_node(self, call: NodeCall) -> NodeReply:
+    async def close_failed_node(self, call: contracts.NodeCall) -> contracts.NodeReply:
         """Make sure a node whose activity failed is shown as failed.
 
         The activity writes its own failure; when it was lost with its worker, this does.
@@ -228,7 +217,7 @@ class AutomationRunActivities:
         )
 
     @activity.defn(name="finish_automation_run")
-    async def finish(self, call: FinishCall) -> str:
+    async def finish(self, call: contracts.FinishCall) -> str:
         """Write the end of the run; `closed` when it had ended before."""
         try:
             run = await self._runs.get(uuid.UUID(call.run_id))
@@ -237,7 +226,7 @@ class AutomationRunActivities:
         with NodeBatch(self._database, run) as batch:
             return await self._finish(run, call, batch)
 
-    async def _finish(self, run: OpenRun, call: FinishCall, batch: NodeBatch) -> str:
+    async def _finish(self, run: OpenRun, call: contracts.FinishCall, batch: NodeBatch) -> str:
         inject_fault(FaultPoint.BEFORE_TERMINAL_WRITE, call.run_id)
         if call.decisive_node is None and run.header.ends_alone:
             status = RunStatus.SUCCEEDED if await batch.end_run(call.skipped) else CLOSED
@@ -249,7 +238,7 @@ class AutomationRunActivities:
         self._runs.forget(run.header.run_id)
         return status
 
-    async def _finish_and_follow(self, run: OpenRun, call: FinishCall) -> str:
+    async def _finish_and_follow(self, run: OpenRun, call: contracts.FinishCall) -> str:
         async with self._database.transaction() as work:
             if call.decisive_node is None:
                 status = RunStatus.SUCCEEDED
@@ -262,11 +251,11 @@ class AutomationRunActivities:
         return status
 
     async def _finish_by(
-        self, work: UnitOfWork, run: OpenRun, call: FinishCall, node: NodeCall
+        self, work: UnitOfWork, run: OpenRun, call: contracts.FinishCall, node: contracts.NodeCall
     ) -> tuple[RunStatus, bool]:
         """The end that one node decided: an unhandled failure, or a stop node."""
         run_id = run.header.run_id
-        end = await node_end(work, run_id, node.node_id, node.scope_key)
+        end = await run_header.node_end(work, run_id, node.node_id, node.scope_key)
         status = RunStatus.SUCCEEDED if call.succeeded else RunStatus.FAILED
         error = None if call.succeeded else f"{run.graph.label(node.node_id)}: {end.reason}"
         written = await execution.finish(
@@ -300,13 +289,13 @@ def _spelled(limit: timedelta) -> str:
     return f"{days:g} days" if days >= 1 else f"{limit.total_seconds():g} seconds"
 
 
-def _reused_end(one: Reused) -> NodeEnd:
+def _reused_end(one: run_header.Reused) -> contracts.NodeEnd:
     """The end of a node in an earlier run, as if it had just been done again.
 
     See interface.md#runs-again.
     """
     if one.succeeded:
-        reply = NodeReply(NodeState.SUCCEEDED, one.outcome, one.case_key)
+        reply = contracts.NodeReply(contracts.NodeState.SUCCEEDED, one.outcome, one.case_key)
     else:
-        reply = NodeReply(NodeState.FAILED)
-    return NodeEnd(one.node_id, "", reply)
+        reply = contracts.NodeReply(contracts.NodeState.FAILED)
+    return contracts.NodeEnd(one.node_id, "", reply)

@@ -10,42 +10,17 @@ from zoneinfo import ZoneInfo
 
 from temporalio import activity
 
-from activities.automation_runs.node_execution import (
-    CLOSED,
-    CalledNode,
-    GatedNode,
-    NodeExecution,
-    calling_workflow_id,
-    show_running,
-)
+from activities import contracts
+from activities.automation_runs import node_execution
+from activities.automation_runs.nodes import resolution as node_resolution
 from activities.automation_runs.nodes.invocation import NodeResult
-from activities.automation_runs.nodes.resolution import (
-    binding_context,
-    resolve_parameters,
-    substitute,
-)
 from activities.automation_runs.runs import RunCache
-from activities.contracts import (
-    CalledRun,
-    NodeReply,
-    NodeState,
-    ParkCall,
-    ParkReply,
-    RemindCall,
-    SuspendCall,
-    WakeCall,
-)
 from models.automation.automation_runs import calls, node_writes
 from models.automation.automation_runs.acceptance import TOO_LONG
 from models.automation.automation_runs.calls import Call
 from models.automation.automation_runs.rules import NodeError, RunClosedError, RunStatus
 from models.automation.automations.rules.attributes import as_texts
-from models.automation.automations.rules.graph.configs import (
-    ApprovalConfig,
-    CallAutomationConfig,
-    DelayConfig,
-    WaitEventConfig,
-)
+from models.automation.automations.rules.graph import configs
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.shapes import MAX_WAIT_SECONDS
 from models.automation.inbox.rules import EventOutcome, Judgement
@@ -65,7 +40,7 @@ def seconds_to_wait(parameters: JsonObject, now: float) -> float:
     A moment without an offset is read in the node's `timezone`; a moment in the past waits 0 s.
     Raises NodeError for a wait longer than a run may last.
     """
-    config = DelayConfig.model_validate(parameters)
+    config = configs.DelayConfig.model_validate(parameters)
     if config.seconds is not None:
         return config.seconds
     assert config.until is not None, "the config has seconds or until"
@@ -79,7 +54,7 @@ def seconds_to_wait(parameters: JsonObject, now: float) -> float:
 
 
 async def awaited_variables(
-    database: Database, invocation: CalledNode, parameters: JsonObject
+    database: Database, invocation: node_execution.CalledNode, parameters: JsonObject
 ) -> JsonObject:
     """The values of the run its filter reads. Raises BindingError when that is too large.
 
@@ -92,7 +67,9 @@ async def awaited_variables(
     if not reads:
         return {}
     nodes = selections(text, "nodes")
-    context = await binding_context(database, invocation.run, nodes, invocation.key.scope_key)
+    context = await node_resolution.binding_context(
+        database, invocation.run, nodes, invocation.key.scope_key
+    )
     return values_read(reads, context.variables())
 
 
@@ -102,33 +79,33 @@ class WaitActivities:
     def __init__(self, database: Database, runs: RunCache) -> None:
         self._database = database
         self._runs = runs
-        self._nodes = NodeExecution(database, runs)
+        self._nodes = node_execution.NodeExecution(database, runs)
 
     def all(self) -> Sequence[Callable[..., Any]]:
         """Every activity of this class, for registration."""
         return (self.park, self.wake, self.remind, self.suspend)
 
     @activity.defn(name="park_node")
-    async def park(self, call: ParkCall) -> ParkReply:
+    async def park(self, call: contracts.ParkCall) -> contracts.ParkReply:
         """Show a node as waiting, and say for what; or its end, if it need not wait."""
 
-        async def park(invocation: CalledNode) -> NodeReply:
-            substituted = substitute(invocation.run, invocation.node)
+        async def park(invocation: node_execution.CalledNode) -> contracts.NodeReply:
+            substituted = node_resolution.substitute(invocation.run, invocation.node)
             if substituted is not None:
                 return await self._nodes.complete_with_gate(invocation, substituted, None)
-            resolved = await resolve_parameters(self._database, invocation)
+            resolved = await node_resolution.resolve_parameters(self._database, invocation)
             variables = await awaited_variables(self._database, invocation, resolved.parameters)
             beginning = _Beginning(invocation, resolved.parameters, call.now, variables)
             body = BEGINNINGS[invocation.node.kind](beginning)
             return await self._nodes.behind_gate(invocation, body)
 
         reply = await self._nodes.guarded(call.node, park)
-        if isinstance(reply, ParkReply):
+        if isinstance(reply, contracts.ParkReply):
             return reply
-        return ParkReply(reply.state, reply.outcome, reply.case_key, reply.attempt)
+        return contracts.ParkReply(reply.state, reply.outcome, reply.case_key, reply.attempt)
 
     @activity.defn(name="wake_node")
-    async def wake(self, call: WakeCall) -> NodeReply:
+    async def wake(self, call: contracts.WakeCall) -> contracts.NodeReply:
         """Complete a node whose awaited event has come, and show the run as running.
 
         The row decides: a node whose wait is not resolved, and whose time is not over, continues to
@@ -136,51 +113,53 @@ class WaitActivities:
         do, and ends, so that another one begins from them.
         """
 
-        async def body(node: GatedNode) -> NodeReply:
+        async def body(node: node_execution.GatedNode) -> contracts.NodeReply:
             if node.before.status is None:
-                return CLOSED
+                return node_execution.CLOSED
             try:
                 reply = await _ENDS[node.invocation.node.kind](node, call.over)
             except NodeError as error:
                 # Failing outside of this transaction would leave the run shown as waiting.
                 reply = await node.fail(error.failure_code, error.message)
-            if reply.state is not NodeState.WAITING:
-                await show_running(node)
+            if reply.state is not contracts.NodeState.WAITING:
+                await node_execution.show_running(node)
             return reply
 
-        async def wake(invocation: CalledNode) -> NodeReply:
+        async def wake(invocation: node_execution.CalledNode) -> contracts.NodeReply:
             return await self._nodes.behind_gate(invocation, body, exclusive=True)
 
         return await self._nodes.guarded(call.node, wake)
 
     @activity.defn(name="remind_approvers")
-    async def remind(self, call: RemindCall) -> bool:
+    async def remind(self, call: contracts.RemindCall) -> bool:
         """Remind the people who have not decided; False when the node waits no more."""
 
-        async def body(node: GatedNode) -> NodeReply:
+        async def body(node: node_execution.GatedNode) -> contracts.NodeReply:
             waits = await approvals.remind_approvers(
                 node.work, _request(node.invocation), call.number
             )
-            return NodeReply(NodeState.WAITING if waits else NodeState.SUCCEEDED)
+            return contracts.NodeReply(
+                contracts.NodeState.WAITING if waits else contracts.NodeState.SUCCEEDED
+            )
 
-        async def remind(invocation: CalledNode) -> NodeReply:
+        async def remind(invocation: node_execution.CalledNode) -> contracts.NodeReply:
             return await self._nodes.behind_gate(invocation, body)
 
-        return (await self._nodes.guarded(call.node, remind)).state is NodeState.WAITING
+        return (await self._nodes.guarded(call.node, remind)).state is contracts.NodeState.WAITING
 
     @activity.defn(name="suspend_execution")
-    async def suspend(self, call: SuspendCall) -> None:
+    async def suspend(self, call: contracts.SuspendCall) -> None:
         """The execution waits, and so does its run if all of its executions do."""
         run_id = uuid.UUID(call.run_id)
         with contextlib.suppress(RunClosedError):
             run = await self._runs.get(run_id)
             async with self._database.transaction() as work:
-                key = calls.execution_key(run_id, calling_workflow_id())
+                key = calls.execution_key(run_id, node_execution.calling_workflow_id())
                 if await calls.suspend_execution(work, run_id, key, call.below):
                     await run.skip(work, call.skipped)
 
 
-_Body = Callable[[GatedNode], Awaitable[NodeReply]]
+_Body = Callable[[node_execution.GatedNode], Awaitable[contracts.NodeReply]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +168,7 @@ class _Beginning:
     are what it takes along from its run.
     """
 
-    invocation: CalledNode
+    invocation: node_execution.CalledNode
     parameters: JsonObject
     now: float
     variables: JsonObject
@@ -199,13 +178,15 @@ def _delay(beginning: _Beginning) -> _Body:
     parameters = beginning.parameters
     seconds = seconds_to_wait(parameters, beginning.now)
 
-    async def body(node: GatedNode) -> NodeReply:
+    async def body(node: node_execution.GatedNode) -> contracts.NodeReply:
         return await _parked(node, parameters, seconds)
 
     return body
 
 
-async def _parked(node: GatedNode, parameters: JsonObject, seconds: float | None) -> ParkReply:
+async def _parked(
+    node: node_execution.GatedNode, parameters: JsonObject, seconds: float | None
+) -> contracts.ParkReply:
     """Show a node as waiting; one that was shown so before keeps its due time."""
     if node.before.waits:
         seconds = node.before.seconds_left(node.work.now)
@@ -213,16 +194,16 @@ async def _parked(node: GatedNode, parameters: JsonObject, seconds: float | None
         await node_writes.park_node(
             node.work, node.invocation.key, node.before, inputs=parameters, seconds=seconds
         )
-    return ParkReply(NodeState.WAITING, seconds=seconds)
+    return contracts.ParkReply(contracts.NodeState.WAITING, seconds=seconds)
 
 
 def _approval(beginning: _Beginning) -> _Body:
-    config = ApprovalConfig.model_validate(beginning.parameters)
+    config = configs.ApprovalConfig.model_validate(beginning.parameters)
     wait = _for_somebody(beginning, config.timeout_seconds)
 
-    async def body(node: GatedNode) -> NodeReply:
+    async def body(node: node_execution.GatedNode) -> contracts.NodeReply:
         reply = await wait(node)
-        if not isinstance(reply, ParkReply):
+        if not isinstance(reply, contracts.ParkReply):
             return reply
         await approvals.ask_approvers(node.work, _request(beginning.invocation))
         every = config.reminder_seconds
@@ -231,7 +212,7 @@ def _approval(beginning: _Beginning) -> _Body:
     return body
 
 
-def _reminded(node: GatedNode, every: float | None) -> int:
+def _reminded(node: node_execution.GatedNode, every: float | None) -> int:
     """The number of reminders the people who are asked have had, if the node waited before."""
     began = node.before.started_at
     if every is None or began is None:
@@ -240,16 +221,22 @@ def _reminded(node: GatedNode, every: float | None) -> int:
 
 
 def _event(beginning: _Beginning) -> _Body:
-    config = WaitEventConfig.model_validate(beginning.parameters)
+    config = configs.WaitEventConfig.model_validate(beginning.parameters)
     return _for_somebody(beginning, config.timeout_seconds)
 
 
 def _for_somebody(beginning: _Beginning, seconds: float | None) -> _Body:
     invocation, parameters = beginning.invocation, beginning.parameters
     starter = invocation.run.header.created_by_user_id
-    wait = NewWait(invocation.key, calling_workflow_id(), parameters, starter, beginning.variables)
+    wait = NewWait(
+        invocation.key,
+        node_execution.calling_workflow_id(),
+        parameters,
+        starter,
+        beginning.variables,
+    )
 
-    async def body(node: GatedNode) -> NodeReply:
+    async def body(node: node_execution.GatedNode) -> contracts.NodeReply:
         resolution = await store.begin_wait(node.work, wait)
         if resolution is not None:
             return await node.complete(
@@ -262,7 +249,7 @@ def _for_somebody(beginning: _Beginning, seconds: float | None) -> _Body:
 
 def _call(beginning: _Beginning) -> _Body:
     invocation, parameters = beginning.invocation, beginning.parameters
-    config = CallAutomationConfig.model_validate(parameters)
+    config = configs.CallAutomationConfig.model_validate(parameters)
     key, header = invocation.key, invocation.run.header
     call = Call(
         header,
@@ -274,7 +261,7 @@ def _call(beginning: _Beginning) -> _Body:
         as_texts(config.attributes),
     )
 
-    async def body(node: GatedNode) -> NodeReply:
+    async def body(node: node_execution.GatedNode) -> contracts.NodeReply:
         if call.is_too_deep:
             await calls.notify_call_loop(node.work, call)
             await calls.keep_call(node.work, call, Judgement(EventOutcome.LOOP))
@@ -289,13 +276,13 @@ def _call(beginning: _Beginning) -> _Body:
         if not config.wait:
             output = {"runId": str(call.run_id), "status": RunStatus.QUEUED.value}
             return await node.complete(NodeResult(output), parameters)
-        run = CalledRun(str(call.run_id), str(header.workspace_id), dict(request))
+        run = contracts.CalledRun(str(call.run_id), str(header.workspace_id), dict(request))
         return replace(await _parked(node, parameters, None), called=run)
 
     return body
 
 
-def _request(invocation: CalledNode) -> ApprovalRequest:
+def _request(invocation: node_execution.CalledNode) -> ApprovalRequest:
     return ApprovalRequest(
         invocation.run.header, invocation.key, invocation.run.graph.label(invocation.node.id)
     )
@@ -310,19 +297,19 @@ BEGINNINGS: Mapping[str, Callable[[_Beginning], _Body]] = {
 """The beginning of each kind's wait: its act behind the gate. Raises what makes the node fail."""
 
 
-async def _after_time(node: GatedNode, over: bool) -> NodeReply:
+async def _after_time(node: node_execution.GatedNode, over: bool) -> contracts.NodeReply:
     assert over, "nothing but time ends a delay"
     return await node.complete(NodeResult({}), None)
 
 
-async def _resolved(node: GatedNode, over: bool) -> NodeReply:
+async def _resolved(node: node_execution.GatedNode, over: bool) -> contracts.NodeReply:
     resolution = await store.end_wait(node.work, node.invocation.key, over=over)
     if resolution is None:
-        return NodeReply(NodeState.WAITING)
+        return contracts.NodeReply(contracts.NodeState.WAITING)
     return await node.complete(NodeResult(resolution.output, resolution.outcome), None)
 
 
-async def _called_ended(node: GatedNode, over: bool) -> NodeReply:
+async def _called_ended(node: node_execution.GatedNode, over: bool) -> contracts.NodeReply:
     assert over, "nothing but its end ends a call"
     key = node.invocation.key
     run_id = calls.called_run_id(key.run_id, key.node_id, key.scope_key)
@@ -335,7 +322,7 @@ async def _called_ended(node: GatedNode, over: bool) -> NodeReply:
     return await node.fail(code, run.error or f"The called run was {run.status}.")
 
 
-_ENDS: Mapping[str, Callable[[GatedNode, bool], Awaitable[NodeReply]]] = {
+_ENDS: Mapping[str, Callable[[node_execution.GatedNode, bool], Awaitable[contracts.NodeReply]]] = {
     NodeKind.DELAY: _after_time,
     NodeKind.APPROVAL: _resolved,
     NodeKind.WAIT_EVENT: _resolved,

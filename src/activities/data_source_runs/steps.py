@@ -14,17 +14,8 @@ from pathlib import Path
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+from activities.data_source_runs import inputs
 from activities.data_source_runs.columns import ReadColumns, described_columns, filling, looked_for
-from activities.data_source_runs.inputs import (
-    bytes_in,
-    content_with,
-    fetched_by,
-    input_files,
-    options_as_before,
-    page_key,
-    scratch,
-    wanted_by,
-)
 from activities.database_errors import refusals
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
@@ -35,15 +26,9 @@ from activities.sources.reading_process import PROFILED, Fill
 from models.core.base import Id, JsonObject
 from models.data.records.bulk import copy_records
 from models.data.records.rules.values import may_grow
-from models.sources.data_source_runs import endings, execution, staging
+from models.sources.data_source_runs import endings, execution, rules, staging
 from models.sources.data_source_runs.execution import appends
 from models.sources.data_source_runs.lifecycle import SourceRunRow
-from models.sources.data_source_runs.rules import (
-    DataSourceRunStatus,
-    KnownColumns,
-    RunTrigger,
-    Stage,
-)
 from models.sources.data_source_runs.staging import ReadBatch, keep_rejections
 from models.sources.data_source_runs.targets import Grown, filled_fields, known_fields
 from models.sources.data_sources.rules import FieldMapping
@@ -128,7 +113,7 @@ async def append_rows(
         fields = execution.with_options(request.fields, new_options)
 
         async def reported(rows: int) -> None:
-            await report(stage=Stage.STAGE.value, read=rows)
+            await report(stage=rules.Stage.STAGE.value, read=rows)
 
         async def append(batch: ReadBatch) -> None:
             nonlocal total
@@ -189,14 +174,14 @@ class DataSourceRunActivities:
         async with self._attempt(run_id, counts) as run:
             if run is None:
                 return await self._closed(run_id, counts)
-            wanted = wanted_by(run)
+            wanted = inputs.wanted_by(run)
             if not wanted.stored and await self._fetch(run, wanted, counts):
                 return await self._closed(run_id, counts)
         return StepReply(CONTINUE, counts)
 
     async def _fetch(self, run: SourceRunRow, request: Wanted, counts: dict[str, int]) -> bool:
         """Fetch the source. True when it has not changed, and the run has ended so."""
-        start, content = fetched_by(run), run.progress.get("content", "")
+        start, content = inputs.fetched_by(run), run.progress.get("content", "")
         async with self._database.transaction() as work:
             access = await self._fetchers.access(work, request)
             last = await execution.repeated_run(work, run)
@@ -205,8 +190,8 @@ class DataSourceRunActivities:
 
         async def keep(path: Path, state: Fetched) -> None:
             nonlocal content
-            content = await asyncio.to_thread(content_with, content, path, state)
-            await self._store.put_file(page_key(run, state.pages - 1), path)
+            content = await asyncio.to_thread(inputs.content_with, content, path, state)
+            await self._store.put_file(inputs.page_key(run, state.pages - 1), path)
             inject_fault(FaultPoint.AFTER_PAGE_BEFORE_PROGRESS, run.id)
             await asyncio.to_thread(path.unlink)
             counts.update(pages=state.pages, bytes=state.bytes)
@@ -217,14 +202,14 @@ class DataSourceRunActivities:
                 pages=state.pages,
                 bytes=state.bytes,
                 received=state.bytes,
-                stage=Stage.FETCH.value,
+                stage=rules.Stage.FETCH.value,
             )
 
-        async with scratch() as directory:
+        async with inputs.scratch() as directory:
 
             def received() -> int:
                 # The unpacked bytes of the page so far; a complete page counts as sent.
-                return counts["bytes"] + bytes_in(directory)
+                return counts["bytes"] + inputs.bytes_in(directory)
 
             counts.update(pages=start.pages, bytes=start.bytes)
             reported = reporting(received, partial(self._received, run))
@@ -240,7 +225,7 @@ class DataSourceRunActivities:
         return True
 
     async def _received(self, run: SourceRunRow, count: int) -> None:
-        await self._progress(run, received=count, stage=Stage.FETCH.value)
+        await self._progress(run, received=count, stage=rules.Stage.FETCH.value)
 
     @activity.defn(name="stage_rows")
     async def stage(self, run_id: str) -> StepReply:
@@ -259,12 +244,12 @@ class DataSourceRunActivities:
             counts["rows"] = run.progress.get("read", 0)
             if run.progress.get("staged"):
                 return StepReply(CONTINUE, counts)
-            async with scratch() as directory:
-                files = await input_files(self._database, self._store, run, directory)
-                wanted = wanted_by(run)
-                size = {"bytes": bytes_in(directory)} if wanted.stored else {}
-                await self._progress(run, stage=Stage.STAGE.value, **size)
-                options, known = await options_as_before(self._database, run, wanted, files)
+            async with inputs.scratch() as directory:
+                files = await inputs.input_files(self._database, self._store, run, directory)
+                wanted = inputs.wanted_by(run)
+                size = {"bytes": inputs.bytes_in(directory)} if wanted.stored else {}
+                await self._progress(run, stage=rules.Stage.STAGE.value, **size)
+                options, known = await inputs.options_as_before(self._database, run, wanted, files)
                 async with reading(files, options) as table:
                     columns = await self._described(run, table, options, known)
                     is_closed = await self._read(run, table, columns, counts)
@@ -287,7 +272,7 @@ class DataSourceRunActivities:
         return True
 
     async def _described(
-        self, run: SourceRunRow, table: Reading, options: ReadOptions, known: KnownColumns
+        self, run: SourceRunRow, table: Reading, options: ReadOptions, known: rules.KnownColumns
     ) -> ReadColumns:
         """The columns of a table, and how their cells are read."""
         async with self._database.transaction() as work:
@@ -324,7 +309,7 @@ class DataSourceRunActivities:
         kept = progress.get("rejected", 0)
         behind = replace(request, skip=counts["rows"], rejections=MAX_REJECTIONS - kept)
         new_options = await table.fill(behind, stage)
-        if run.trigger == RunTrigger.IMPORT and "sourceId" not in run.plan:
+        if run.trigger == rules.RunTrigger.IMPORT and "sourceId" not in run.plan:
             refuse_empty(counts["rows"])
         async with self._database.transaction() as work:
             # The comparison is planned by statistics, which autovacuum would write too late.
@@ -354,7 +339,7 @@ class DataSourceRunActivities:
         counts: dict[str, int] = {}
         async with self._attempt(run_id, counts) as run:
             if run is not None:
-                await self._progress(run, stage=Stage.APPLY.value)
+                await self._progress(run, stage=rules.Stage.APPLY.value)
                 try:
                     stats = await self._apply(run)
                 except execution.StagedRowsLostError:
@@ -383,7 +368,11 @@ class DataSourceRunActivities:
     async def close(self, run_id: str, cancelled: bool) -> str:
         """End a run whose steps could not be done, remove what it staged, and give its status."""
         async with self._database.transaction() as work:
-            status = DataSourceRunStatus.CANCELLED if cancelled else DataSourceRunStatus.FAILED
+            status = (
+                rules.DataSourceRunStatus.CANCELLED
+                if cancelled
+                else rules.DataSourceRunStatus.FAILED
+            )
             await endings.abandon_run(work, Id(run_id), status)
             run = await staging.find_run(work, Id(run_id))
         await self._remove_pages(run)
@@ -397,7 +386,7 @@ class DataSourceRunActivities:
     async def _remove_pages(self, run: SourceRunRow) -> None:
         # One page may have been kept whose progress was not.
         for page in range(run.progress.get("pages", 0) + 1):
-            await self._store.delete(page_key(run, page))
+            await self._store.delete(inputs.page_key(run, page))
 
     @asynccontextmanager
     async def _attempt(

@@ -23,14 +23,7 @@ from models.automation.waits.links import NodeAddress, decision_link_to, decisio
 from models.core.base import Id
 from models.core.lifecycle.rules import REPORTED_FAILURES
 from models.core.page_addresses import absolute
-from models.messages.deliveries.commands import (
-    DeliveryRow,
-    begin_attempt,
-    close_execution,
-    end_attempt,
-    hold_delivery,
-    is_attempted_by,
-)
+from models.messages.deliveries import commands
 from models.messages.deliveries.lines import record_answer
 from models.messages.deliveries.rules import Answer, DeliveryChannel, DeliveryStatus
 from models.messages.notification_preferences import NotificationKind
@@ -55,7 +48,7 @@ class Channel(ABC, Generic[Parcel]):
     """A channel: the way its deliveries are sent."""
 
     @abstractmethod
-    async def pack(self, work: UnitOfWork, delivery: DeliveryRow) -> Parcel | Answer:
+    async def pack(self, work: UnitOfWork, delivery: commands.DeliveryRow) -> Parcel | Answer:
         """The parcel to send, read inside the transaction that begins an attempt.
 
         An `Answer` instead ends the attempt without sending, for example because the target was
@@ -66,7 +59,9 @@ class Channel(ABC, Generic[Parcel]):
     async def send(self, parcel: Parcel) -> Answer:
         """Send it, outside of any transaction. Receivers may get the same parcel twice."""
 
-    async def settle(self, work: UnitOfWork, delivery: DeliveryRow, answer: Answer) -> None:
+    async def settle(
+        self, work: UnitOfWork, delivery: commands.DeliveryRow, answer: Answer
+    ) -> None:
         """Act on an answer, in the transaction that ends the attempt; mostly do nothing."""
         del work, delivery, answer
 
@@ -79,7 +74,7 @@ class WebhookChannel(Channel[WebhookCall]):
         self._keys = keys
 
     @override
-    async def pack(self, work: UnitOfWork, delivery: DeliveryRow) -> WebhookCall | Answer:
+    async def pack(self, work: UnitOfWork, delivery: commands.DeliveryRow) -> WebhookCall | Answer:
         endpoint = await existing_endpoint(work, delivery.workspace_id, delivery.target_id)
         if endpoint is None or not endpoint.enabled:
             return DISABLED
@@ -103,7 +98,9 @@ class WebhookChannel(Channel[WebhookCall]):
         )
 
     @override
-    async def settle(self, work: UnitOfWork, delivery: DeliveryRow, answer: Answer) -> None:
+    async def settle(
+        self, work: UnitOfWork, delivery: commands.DeliveryRow, answer: Answer
+    ) -> None:
         if answer is DISABLED:
             return
         if answer.end is DeliveryStatus.DELIVERED:
@@ -186,7 +183,7 @@ class MailChannel(Channel[Mail]):
         self._links = links
 
     @override
-    async def pack(self, work: UnitOfWork, delivery: DeliveryRow) -> Mail | Answer:
+    async def pack(self, work: UnitOfWork, delivery: commands.DeliveryRow) -> Mail | Answer:
         if self._client is None:
             return MAIL_NOT_CONFIGURED
         notification = await wanted_notification(work, delivery.subject_id)
@@ -242,7 +239,7 @@ class PushChannel(Channel[Push]):
         self._pushers = pushers
 
     @override
-    async def pack(self, work: UnitOfWork, delivery: DeliveryRow) -> Push | Answer:
+    async def pack(self, work: UnitOfWork, delivery: commands.DeliveryRow) -> Push | Answer:
         device = await find_device(work, delivery.target_id)
         if device is None:
             return REVOKED
@@ -264,7 +261,9 @@ class PushChannel(Channel[Push]):
         return await self._pushers[parcel.provider].push(parcel)
 
     @override
-    async def settle(self, work: UnitOfWork, delivery: DeliveryRow, answer: Answer) -> None:
+    async def settle(
+        self, work: UnitOfWork, delivery: commands.DeliveryRow, answer: Answer
+    ) -> None:
         if answer.code == DEAD_TOKEN:
             await forget_device(work, delivery.target_id)
 
@@ -321,13 +320,13 @@ class DeliveryActivities:
 
     async def _attempt(self, delivery_id: Id) -> AttemptReply:
         async with self._database.transaction() as work:
-            delivery = await hold_delivery(work, delivery_id)
+            delivery = await commands.hold_delivery(work, delivery_id)
             if delivery is None:
                 return AttemptReply(CLOSED)
-            if not is_attempted_by(delivery, _execution()):
+            if not commands.is_attempted_by(delivery, _execution()):
                 return AttemptReply(delivery.status)
             channel = self._channels[DeliveryChannel(delivery.channel)]
-            await begin_attempt(work, delivery)
+            await commands.begin_attempt(work, delivery)
             # In the transaction of the begin, so that the message is that of the counted attempt.
             parcel = await channel.pack(work, delivery)
         # Between the transactions: a slow receiver must not hold a lock.
@@ -337,12 +336,12 @@ class DeliveryActivities:
 
     async def _end(self, delivery_id: Id, channel: Channel[Any], answer: Answer) -> AttemptReply:
         async with self._database.transaction() as work:
-            delivery = await hold_delivery(work, delivery_id)
+            delivery = await commands.hold_delivery(work, delivery_id)
             if delivery is None:
                 return AttemptReply(CLOSED)
-            if not is_attempted_by(delivery, _execution()):
+            if not commands.is_attempted_by(delivery, _execution()):
                 return AttemptReply(delivery.status)
-            status = await end_attempt(work, delivery, answer)
+            status = await commands.end_attempt(work, delivery, answer)
             await channel.settle(work, delivery, answer)
             # The line is locked last: another attempt that ends in it waits for this transaction.
             await record_answer(work, delivery, answer)
@@ -353,7 +352,7 @@ class DeliveryActivities:
         """Close a delivery whose execution was cancelled; False when it was closed before."""
         async with self._database.transaction() as work:
             end = DeliveryStatus.CANCELLED
-            return await close_execution(work, Id(delivery_id), _execution(), end)
+            return await commands.close_execution(work, Id(delivery_id), _execution(), end)
 
 
 def _execution() -> int:

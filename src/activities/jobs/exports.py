@@ -22,16 +22,10 @@ from models.data.record_exports.rules import MAX_RECORDS, MAX_SHEET_CELLS
 from models.data.record_exports.shapes import ExportFormat
 from models.messages.jobs.store import JobRow
 from models.people.workspaces import WorkspaceBody
+from models.workspace.bundles import rules as bundle_rules
 from models.workspace.bundles.archives import ZipWriter
 from models.workspace.bundles.lines import blobs_of, next_database, read_lines
 from models.workspace.bundles.registry import KINDS
-from models.workspace.bundles.rules import (
-    MANIFEST,
-    MAX_FILES,
-    ManifestWorkspace,
-    home,
-    manifest_text,
-)
 from models.workspace.workspace_exports import exported_workspace, record_bundle
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError, UnsupportedError
@@ -272,7 +266,7 @@ class WorkspaceExports(Chunks):
         self, writer: ZipWriter, job: JobRow, exported: WorkspaceBody, at: _Progress
     ) -> AsyncIterator[bytes]:
         """The bytes of the bundle."""
-        where = home(job.workspace_id)
+        where = bundle_rules.home(job.workspace_id)
         described = exported.model_dump_json(by_alias=True, include={"id", "name", "slug", "icon"})
         async for piece in writer.add(f"{where}workspace.json", _once(described.encode())):
             yield piece
@@ -282,13 +276,13 @@ class WorkspaceExports(Chunks):
         async for piece in self._blobs(writer, job, at):
             yield piece
         rows = {where + path: count for path, count in at.rows.items()}
-        entry = ManifestWorkspace.model_validate(
+        entry = bundle_rules.ManifestWorkspace.model_validate(
             {"id": exported.id, "name": exported.name, "counts": at.counts}
         )
         began = job.started_at or job.created_at
-        manifest = manifest_text(entry, began, writer.written, rows)
+        manifest = bundle_rules.manifest_text(entry, began, writer.written, rows)
         # Last, because it has the digests of all other files.
-        async for piece in writer.add(MANIFEST, _once(manifest)):
+        async for piece in writer.add(bundle_rules.MANIFEST, _once(manifest)):
             yield piece
         yield writer.close()
 
@@ -300,11 +294,13 @@ class WorkspaceExports(Chunks):
             )
             for line in noted.splitlines():
                 sha256, object_key = from_json(line)
-                path = f"{home(job.workspace_id)}blobs/{sha256}"
+                path = f"{bundle_rules.home(job.workspace_id)}blobs/{sha256}"
                 if path in writer.written:
                     continue
-                if len(writer.written) >= MAX_FILES - 1:
-                    raise UnsupportedError(f"A bundle is limited to {MAX_FILES:,} files.")
+                if len(writer.written) >= bundle_rules.MAX_FILES - 1:
+                    raise UnsupportedError(
+                        f"A bundle is limited to {bundle_rules.MAX_FILES:,} files."
+                    )
                 content = self._store.get(object_key)
                 async for piece in writer.add(path, content, packed=False):
                     yield piece

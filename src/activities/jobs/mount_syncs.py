@@ -7,14 +7,7 @@ from typing_extensions import override
 
 from activities.jobs.providers import ask_provider, try_later_or_refuse
 from activities.jobs.transactions import Chunks, ask_outside
-from activities.providers.adapter import (
-    MAX_LISTED,
-    RETRIED,
-    Listing,
-    ProblemKind,
-    ProviderProblem,
-    Watched,
-)
+from activities.providers import adapter as provider_adapter
 from activities.providers.adapters import OpenConnection, Providers, in_time
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -50,7 +43,7 @@ class MountSyncs(Chunks):
             if not job.progress:
                 return await self._begin(work, job, actor)
             return await self._list(work, job, actor)
-        except ProviderProblem as problem:
+        except provider_adapter.ProviderProblem as problem:
             try_later_or_refuse(problem)
 
     @override
@@ -76,12 +69,12 @@ class MountSyncs(Chunks):
             resource = await ask_provider(
                 work, job, connection.adapter.describe(connection.access, known)
             )
-        except ProviderProblem as problem:
-            if problem.kind is not ProblemKind.GONE:
+        except provider_adapter.ProviderProblem as problem:
+            if problem.kind is not provider_adapter.ProblemKind.GONE:
                 raise
             await syncs.note_vanished(work, root, job.id)
             return _done(job, root.id)
-        below = Watched(None)
+        below = provider_adapter.Watched(None)
         if root.recursive:
             below = await _below(work, job, connection, resource, root.synced_revision)
         return await self._described(work, job, root, resource, below)
@@ -94,7 +87,7 @@ class MountSyncs(Chunks):
         resource = await ask_provider(
             work, job, connection.adapter.describe(connection.access, named)
         )
-        below = Watched(None)
+        below = provider_adapter.Watched(None)
         if place["recursive"]:
             below = await _below(work, job, connection, resource, None)
         mount_id, new = await syncs.place_root(work, actor, job.id, place, resource)
@@ -112,7 +105,7 @@ class MountSyncs(Chunks):
         job: JobRow,
         root: MountRow,
         resource: ProviderResource,
-        below: Watched,
+        below: provider_adapter.Watched,
     ) -> JsonObject | None:
         """End here where nothing is below the resource, or nothing has changed there."""
         unchanged = root.synced_revision is not None and not below.changed
@@ -150,7 +143,9 @@ class MountSyncs(Chunks):
             **job.progress,
             "folder": str(last.folder.id) if going_on else None,
             "cursor": last.cursor if going_on else None,
-            "pages": job.progress["pages"] + len(last.resources) // MAX_LISTED if going_on else 0,
+            "pages": job.progress["pages"] + len(last.resources) // provider_adapter.MAX_LISTED
+            if going_on
+            else 0,
         }
 
     async def _folders(
@@ -170,10 +165,10 @@ async def _below(
     connection: OpenConnection,
     resource: ProviderResource,
     revision: str | None,
-) -> Watched:
+) -> provider_adapter.Watched:
     """The provider's word on whether anything below a resource changed since a revision."""
     if Capability.WATCH not in resource.capabilities:
-        return Watched(None)
+        return provider_adapter.Watched(None)
     return await ask_provider(
         work, job, connection.adapter.watch(connection.access, resource, revision)
     )
@@ -200,21 +195,26 @@ async def _listings(
 
 async def _pages(connection: OpenConnection, root: MountRow, listing: ListedFolder) -> int:
     """List on; returns the number of pages."""
-    asking = Listing(listing.folder.external_id, limit=MAX_LISTED, cursor=listing.cursor)
+    asking = provider_adapter.Listing(
+        listing.folder.external_id, limit=provider_adapter.MAX_LISTED, cursor=listing.cursor
+    )
     adapter = connection.adapter
     try:
         answer = await in_time(adapter.browse(connection.access, asking), adapter.listing_seconds)
-    except ProviderProblem as problem:
+    except provider_adapter.ProviderProblem as problem:
         # These concern the whole sync. Any other problem is that of one folder, whose others
         # continue.
-        if listing.folder.id == root.id or problem.kind in {*RETRIED, ProblemKind.AUTH}:
+        if listing.folder.id == root.id or problem.kind in {
+            *provider_adapter.RETRIED,
+            provider_adapter.ProblemKind.AUTH,
+        }:
             raise
-        listing.missing = problem.kind is ProblemKind.GONE
+        listing.missing = problem.kind is provider_adapter.ProblemKind.GONE
         listing.problem = None if listing.missing else problem.message
         listing.done = True
         return 1
     for page in answer.pages():
-        listing.resources += page.resources[:MAX_LISTED]
+        listing.resources += page.resources[: provider_adapter.MAX_LISTED]
         listing.cursor = page.cursor
     listing.done = listing.cursor is None or len(listing.resources) > MAX_ENTRIES
     return len(answer.pages())

@@ -6,13 +6,7 @@ from pydantic import ValidationError as ShapeError
 from typing_extensions import override
 
 from activities.jobs.transactions import Chunks, ask_outside
-from activities.language_model.asking import (
-    CHANGE_INSTRUCTIONS,
-    DRAFT_INSTRUCTIONS,
-    LanguageModel,
-    change_prompt,
-    draft_prompt,
-)
+from activities.language_model import asking
 from models.core.access.rules import Actor
 from models.core.base import JsonObject
 from models.core.pagination import page_request
@@ -22,14 +16,8 @@ from models.workspace.changes.commands import apply_next, stop_applying
 from models.workspace.changes.operations import check_operations
 from models.workspace.changes.shapes import MAX_OPERATIONS, Operation
 from models.workspace.model_settings import open_endpoint
+from models.workspace.starters import seeding
 from models.workspace.starters.rules.plan import normalized
-from models.workspace.starters.seeding import (
-    draft_by_rules,
-    propose_by_model,
-    propose_by_rules,
-    seed,
-    seed_failed,
-)
 from models.workspace.starters.shapes import StarterPlan
 from runtime.crypto import KeyRing
 from runtime.database import Transaction, UnitOfWork
@@ -43,7 +31,7 @@ MOST_TOLD = 30
 class WorkspaceDrafts(Chunks):
     """The plan of a model, or that of the rules when the model gives none."""
 
-    def __init__(self, keys: KeyRing, model: LanguageModel) -> None:
+    def __init__(self, keys: KeyRing, model: asking.LanguageModel) -> None:
         self._keys = keys
         self._model = model
 
@@ -51,7 +39,7 @@ class WorkspaceDrafts(Chunks):
     async def advance(self, work: Transaction, job: JobRow) -> None:
         plan = await self._asked(work, job)
         if plan is None:
-            plan = draft_by_rules(job.input["description"], job.input["locale"])
+            plan = seeding.draft_by_rules(job.input["description"], job.input["locale"])
         job.progress.update(plan.model_dump(mode="json", by_alias=True))
 
     @override
@@ -62,8 +50,10 @@ class WorkspaceDrafts(Chunks):
         endpoint = await open_endpoint(work, self._keys, job.workspace_id)
         if endpoint is None:
             return None
-        prompt = draft_prompt(job.input["description"], job.input["locale"])
-        answer = await ask_outside(work, job, self._model.ask(endpoint, DRAFT_INSTRUCTIONS, prompt))
+        prompt = asking.draft_prompt(job.input["description"], job.input["locale"])
+        answer = await ask_outside(
+            work, job, self._model.ask(endpoint, asking.DRAFT_INSTRUCTIONS, prompt)
+        )
         try:
             return normalized(answer)
         # A model may answer anything; the rules plan instead.
@@ -74,7 +64,7 @@ class WorkspaceDrafts(Chunks):
 class ChangePlans(Chunks):
     """A run of the operations that a model plans, or of the operations of the rules."""
 
-    def __init__(self, keys: KeyRing, model: LanguageModel) -> None:
+    def __init__(self, keys: KeyRing, model: asking.LanguageModel) -> None:
         self._keys = keys
         self._model = model
 
@@ -83,10 +73,10 @@ class ChangePlans(Chunks):
         actor = await job_actor(work, job)
         operations = await self._asked(work, actor, job)
         if operations:
-            await propose_by_model(work, actor, self._keys, job, operations)
+            await seeding.propose_by_model(work, actor, self._keys, job, operations)
         else:
             instruction, title = job.input["instruction"], job.input["title"]
-            await propose_by_rules(work, actor, self._keys, job.id, instruction, title)
+            await seeding.propose_by_rules(work, actor, self._keys, job.id, instruction, title)
         return None
 
     async def _asked(self, work: Transaction, actor: Actor, job: JobRow) -> Sequence[Operation]:
@@ -95,9 +85,9 @@ class ChangePlans(Chunks):
             return ()
         page = page_request(self._keys, MOST_TOLD, None)
         databases = (await list_databases(work, actor, page)).databases
-        prompt = change_prompt(job.input["instruction"], databases)
+        prompt = asking.change_prompt(job.input["instruction"], databases)
         answer = await ask_outside(
-            work, job, self._model.ask(endpoint, CHANGE_INSTRUCTIONS, prompt)
+            work, job, self._model.ask(endpoint, asking.CHANGE_INSTRUCTIONS, prompt)
         )
         return read_answer(answer)
 
@@ -124,7 +114,7 @@ class StarterSeeds(Chunks):
 
     @override
     async def advance(self, work: UnitOfWork, job: JobRow) -> None:
-        job.progress.update(await seed(work, job, self._keys))
+        job.progress.update(await seeding.seed(work, job, self._keys))
 
     @override
     async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
@@ -132,7 +122,7 @@ class StarterSeeds(Chunks):
 
     @override
     async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
-        await seed_failed(work, job)
+        await seeding.seed_failed(work, job)
         return True
 
 

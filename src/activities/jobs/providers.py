@@ -11,38 +11,14 @@ from typing_extensions import override
 
 from activities.authorizations import NotAcceptedError, TokenEndpoints, UnansweredError
 from activities.jobs.transactions import Chunks, ask_outside
-from activities.providers.adapter import (
-    MAX_READ_BYTES,
-    Listing,
-    ProblemKind,
-    ProviderProblem,
-    ReadContent,
-    ResourcePage,
-)
-from activities.providers.adapters import (
-    CALL_SECONDS,
-    OpenConnection,
-    Providers,
-    in_time,
-    refusal_for,
-)
+from activities.providers import adapter as provider_adapter
+from activities.providers import adapters
 from models.core.base import Id, JsonObject
 from models.messages.jobs.store import JobRow, forget_input, job_actor
-from models.sources.authorizations.commands import (
-    complete_authorization,
-    find_authorization,
-    forget_authorization,
-    open_revocation,
-    open_secrets,
-)
+from models.sources.authorizations import commands as authorization_commands
 from models.sources.connections.providers import ProviderName
+from models.sources.external_resources.rules import resources as external_resource_resources
 from models.sources.external_resources.rules.forms import NoFormError
-from models.sources.external_resources.rules.resources import (
-    Capability,
-    ProviderResource,
-    ReadFormat,
-    shown_name,
-)
 from models.sources.provider_calls import CallKind, mirror_answer, mirrored_answer, question_digest
 from models.sources.resource_imports.forms import create_from
 from runtime.clock import wire_timestamp
@@ -59,17 +35,17 @@ T = TypeVar("T")
 
 
 async def ask_provider(
-    work: Transaction, job: JobRow, call: Awaitable[T], seconds: float = CALL_SECONDS
+    work: Transaction, job: JobRow, call: Awaitable[T], seconds: float = adapters.CALL_SECONDS
 ) -> T:
     """The answer a provider gives in time, as `ask_outside` has it. Raises ProviderProblem."""
-    return await ask_outside(work, job, in_time(call, seconds))
+    return await ask_outside(work, job, adapters.in_time(call, seconds))
 
 
-def try_later_or_refuse(problem: ProviderProblem) -> NoReturn:
+def try_later_or_refuse(problem: provider_adapter.ProviderProblem) -> NoReturn:
     """Raise so that the chunk is tried again, or the refusal when that cannot help any more."""
     attempt = activity.info().attempt if activity.in_activity() else ATTEMPTS
     if not problem.retryable or attempt >= ATTEMPTS:
-        raise refusal_for(problem) from problem
+        raise adapters.refusal_for(problem) from problem
     pause = problem.retry_after or min(2.0**attempt, _LONGEST_PAUSE)
     raise ApplicationError(
         f"Retrying the provider: {problem.kind.value}",
@@ -81,15 +57,15 @@ def try_later_or_refuse(problem: ProviderProblem) -> NoReturn:
 class ProviderCalls(Chunks):
     """One question to a provider, in one chunk; the answer is kept in the mirror too."""
 
-    def __init__(self, providers: Providers) -> None:
+    def __init__(self, providers: adapters.Providers) -> None:
         self._providers = providers
 
     @override
     async def advance(self, work: Transaction, job: JobRow) -> None:
         try:
             job.progress.update(await self._answer(work, job))
-        except ProviderProblem as problem:
-            raise refusal_for(problem) from problem
+        except provider_adapter.ProviderProblem as problem:
+            raise adapters.refusal_for(problem) from problem
 
     @override
     async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
@@ -108,10 +84,10 @@ class ProviderCalls(Chunks):
 
 
 async def _browse(
-    work: Transaction, job: JobRow, connection: OpenConnection, user_id: Id
+    work: Transaction, job: JobRow, connection: adapters.OpenConnection, user_id: Id
 ) -> JsonObject:
     question: JsonObject = job.input["question"]
-    listing = Listing(
+    listing = provider_adapter.Listing(
         parent_external_id=question["parentExternalId"],
         external_type=question["externalType"],
         query=question["query"],
@@ -131,16 +107,18 @@ async def _browse(
     return _answer_of(answer, listing.limit)
 
 
-def _answer_of(page: ResourcePage, limit: int) -> JsonObject:
+def _answer_of(page: provider_adapter.ResourcePage, limit: int) -> JsonObject:
     resources = [one.to_json() for one in page.resources[:limit]]
     return {"resources": resources, "cursor": page.cursor}
 
 
 async def _read(
-    work: Transaction, job: JobRow, connection: OpenConnection, user_id: Id
+    work: Transaction, job: JobRow, connection: adapters.OpenConnection, user_id: Id
 ) -> JsonObject:
     """The content; the provider says first, each time, that the caller may still see it."""
-    named = ProviderResource.model_validate(job.input["question"]["resource"])
+    named = external_resource_resources.ProviderResource.model_validate(
+        job.input["question"]["resource"]
+    )
     # Asked also for mirrored content: the provider may have taken the access away.
     resource = await ask_provider(work, job, connection.adapter.describe(connection.access, named))
     reference = {"type": resource.external_type, "id": resource.external_id}
@@ -155,19 +133,31 @@ async def _read(
 
 
 async def _content_of(
-    work: Transaction, job: JobRow, connection: OpenConnection, resource: ProviderResource
-) -> ReadContent:
-    link = ReadContent(ReadFormat.LINK, fallback_url=resource.canonical_url)
+    work: Transaction,
+    job: JobRow,
+    connection: adapters.OpenConnection,
+    resource: external_resource_resources.ProviderResource,
+) -> provider_adapter.ReadContent:
+    link = provider_adapter.ReadContent(
+        external_resource_resources.ReadFormat.LINK, fallback_url=resource.canonical_url
+    )
     try:
-        found = await ask_provider(work, job, connection.adapter.read(connection.access, resource))
-    except ProviderProblem as problem:
-        if problem.kind in {ProblemKind.TOO_LARGE, ProblemKind.UNSUPPORTED}:
+        content = await ask_provider(
+            work, job, connection.adapter.read(connection.access, resource)
+        )
+    except provider_adapter.ProviderProblem as problem:
+        if problem.kind in {
+            provider_adapter.ProblemKind.TOO_LARGE,
+            provider_adapter.ProblemKind.UNSUPPORTED,
+        }:
             return link
         raise
-    return link if len(to_json(found.content)) > MAX_READ_BYTES else found
+    return link if len(to_json(content.content)) > provider_adapter.MAX_READ_BYTES else content
 
 
-def _content(found: ReadContent, resource: ProviderResource) -> JsonObject:
+def _content(
+    found: provider_adapter.ReadContent, resource: external_resource_resources.ProviderResource
+) -> JsonObject:
     return {
         "format": found.format.value,
         "content": found.content,
@@ -177,11 +167,11 @@ def _content(found: ReadContent, resource: ProviderResource) -> JsonObject:
     }
 
 
-async def _test(work: Transaction, job: JobRow, connection: OpenConnection) -> JsonObject:
+async def _test(work: Transaction, job: JobRow, connection: adapters.OpenConnection) -> JsonObject:
     tested: JsonObject = {"checkedAt": wire_timestamp(work.now)}
     try:
         await ask_provider(work, job, connection.adapter.check(connection.access))
-    except ProviderProblem as problem:
+    except provider_adapter.ProviderProblem as problem:
         return {**tested, "ok": False, "message": problem.message}
     return {**tested, "ok": True}
 
@@ -192,30 +182,30 @@ NO_FORM = "The resource is not an importable form."
 class FormImports(Chunks):
     """Reads what a form asks, and makes the database and the form in the same transaction."""
 
-    def __init__(self, providers: Providers) -> None:
+    def __init__(self, providers: adapters.Providers) -> None:
         self._providers = providers
 
     @override
     async def advance(self, work: Transaction, job: JobRow) -> None:
         actor = await job_actor(work, job)
         connection = await self._providers.open(work, actor, Id(job.input["connectionId"]))
-        named = ProviderResource.model_validate(job.input["resource"])
+        named = external_resource_resources.ProviderResource.model_validate(job.input["resource"])
         try:
             resource = await ask_provider(
                 work, job, connection.adapter.describe(connection.access, named)
             )
-            if Capability.IMPORT_FORM not in resource.capabilities:
+            if external_resource_resources.Capability.IMPORT_FORM not in resource.capabilities:
                 raise UnsupportedError(NO_FORM)
             form = await ask_provider(
                 work, job, connection.adapter.form(connection.access, resource)
             )
         except NoFormError:
             raise UnsupportedError(NO_FORM) from None
-        except ProviderProblem as problem:
-            if problem.kind is ProblemKind.UNSUPPORTED:
+        except provider_adapter.ProviderProblem as problem:
+            if problem.kind is provider_adapter.ProblemKind.UNSUPPORTED:
                 raise UnsupportedError(NO_FORM) from None
-            raise refusal_for(problem) from problem
-        title = shown_name(form.title or resource.name)
+            raise adapters.refusal_for(problem) from problem
+        title = external_resource_resources.shown_name(form.title or resource.name)
         job.progress.update(await create_from(work, actor, title, form))
 
     @override
@@ -233,12 +223,14 @@ class CodeExchanges(Chunks):
     async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
         if job.progress:
             return None
-        authorization = await find_authorization(work, job.workspace_id, job.subject_id)
+        authorization = await authorization_commands.find_authorization(
+            work, job.workspace_id, job.subject_id
+        )
         if authorization is None:
             raise ValidationError("The authorization was cancelled. Start again.")
         endpoint = self._endpoints.of(ProviderName(authorization.provider))
         try:
-            secrets = open_secrets(self._endpoints.keys, authorization)
+            secrets = authorization_commands.open_secrets(self._endpoints.keys, authorization)
             exchange = endpoint.exchange(authorization.redirect_uri, secrets)
             credentials = await ask_outside(work, job, exchange)
         except (NotAcceptedError, UnreadableError):
@@ -250,7 +242,9 @@ class CodeExchanges(Chunks):
             raise UpstreamError("The provider returned no token. Start again.") from None
         actor = await job_actor(work, job)
         keys = self._endpoints.keys
-        connection_id = await complete_authorization(work, actor, keys, authorization, credentials)
+        connection_id = await authorization_commands.complete_authorization(
+            work, actor, keys, authorization, credentials
+        )
         return {"connectionId": str(connection_id)}
 
     @override
@@ -259,7 +253,7 @@ class CodeExchanges(Chunks):
 
     @override
     async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
-        await forget_authorization(work, job.workspace_id, job.subject_id)
+        await authorization_commands.forget_authorization(work, job.workspace_id, job.subject_id)
         return True
 
 
@@ -278,7 +272,9 @@ class TokenRevocations(Chunks):
     @override
     async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
         try:
-            credentials = open_revocation(self._endpoints.keys, job.id, job.input)
+            credentials = authorization_commands.open_revocation(
+                self._endpoints.keys, job.id, job.input
+            )
         except UnreadableError:
             # Without the key nothing can be revoked, and the sealed tokens are forgotten all the
             # same.

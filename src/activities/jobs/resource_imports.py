@@ -12,16 +12,7 @@ from typing_extensions import override
 from activities.data_source_runs.inputs import scratch
 from activities.jobs.providers import ask_provider, try_later_or_refuse
 from activities.jobs.transactions import Chunks, ask_outside
-from activities.providers.adapter import (
-    MAX_DOWNLOAD_BYTES,
-    MAX_LISTED,
-    MAX_READ_BYTES,
-    RETRIED,
-    Downloaded,
-    Listing,
-    ProblemKind,
-    ProviderProblem,
-)
+from activities.providers import adapter as provider_adapter
 from activities.providers.adapters import OpenConnection, Providers, in_time
 from models.content.files.commands import new_object_key
 from models.content.files.rules import Content, file_name, media_type
@@ -32,22 +23,10 @@ from models.core.problems import an
 from models.messages.jobs.store import JobRow, job_actor
 from models.sources.data_source_runs.queries import open_runs
 from models.sources.external_resources.rules.resources import ProviderResource
-from models.sources.resource_imports import native, rows
+from models.sources.resource_imports import native, rows, rules
 from models.sources.resource_imports.commands import find_root
 from models.sources.resource_imports.pages import make_page
 from models.sources.resource_imports.rows import ImportedRow
-from models.sources.resource_imports.rules import (
-    HTML_TYPES,
-    MARKDOWN_TYPES,
-    MAX_ENTRIES,
-    MAX_SKIPPED,
-    PAGE_TYPES,
-    ImportedKind,
-    Outcome,
-    PartCounts,
-    essence,
-    imported_kind,
-)
 from runtime.database import Transaction, UnitOfWork
 from runtime.errors import PlatformError, UnsupportedError
 from runtime.object_store import ObjectStore, size_and_digest
@@ -66,11 +45,16 @@ class ImportProgress:
 
     def skip(self, name: str, reason: str) -> None:
         """Say of a resource why it is left out, as far as there is room."""
-        if len(self.facts["skipped"]) < MAX_SKIPPED:
+        if len(self.facts["skipped"]) < rules.MAX_SKIPPED:
             self.facts["skipped"].append({"name": name, "reason": reason})
 
     def count(
-        self, outcome: Outcome, kind: str = "", parts: PartCounts | None = None, *, times: int = 1
+        self,
+        outcome: rules.Outcome,
+        kind: str = "",
+        parts: rules.PartCounts | None = None,
+        *,
+        times: int = 1,
     ) -> None:
         """Count resources of an outcome, and the parts of one."""
         self.facts["counts"][outcome.value] += times
@@ -96,17 +80,22 @@ async def list_folder(work: Transaction, job: JobRow, connection: OpenConnection
     try:
         listing = _pages(connection, row.external_id, job.progress["cursor"])
         resources, cursor = await ask_outside(work, job, listing)
-    except ProviderProblem as problem:
-        if row.id == row.root_id or problem.kind in {*RETRIED, ProblemKind.AUTH}:
+    except provider_adapter.ProviderProblem as problem:
+        if row.id == row.root_id or problem.kind in {
+            *provider_adapter.RETRIED,
+            provider_adapter.ProblemKind.AUTH,
+        }:
             raise
         progress.skip(row.resource_name, problem.message)
         return {**progress.facts, "folder": None, "cursor": None}
-    room = MAX_ENTRIES - await rows.count_rows(work, row.root_id)
+    room = rules.MAX_ENTRIES - await rows.count_rows(work, row.root_id)
     _, left_out = await rows.record_listed(work, row, job.id, resources, room)
     for one in left_out:
         progress.skip(one.name, _NOT.format(one.surface_kind))
     if len(resources) > room:
-        progress.skip(row.resource_name, f"An import is limited to {MAX_ENTRIES:,} resources.")
+        progress.skip(
+            row.resource_name, f"An import is limited to {rules.MAX_ENTRIES:,} resources."
+        )
         cursor = None
     following = job.progress["folder"] if cursor else None
     return {**progress.facts, "folder": following, "cursor": cursor}
@@ -119,12 +108,12 @@ async def _pages(
     resources = list[ProviderResource]()
     adapter = connection.adapter
     for _ in range(CHUNK_PAGES):
-        listing = Listing(folder, limit=MAX_LISTED, cursor=cursor)
+        listing = provider_adapter.Listing(folder, limit=provider_adapter.MAX_LISTED, cursor=cursor)
         asked_for = adapter.browse(connection.access, listing)
         for page in (await in_time(asked_for, adapter.listing_seconds)).pages():
-            resources += page.resources[:MAX_LISTED]
+            resources += page.resources[: provider_adapter.MAX_LISTED]
             cursor = page.cursor
-        if cursor is None or len(resources) >= CHUNK_PAGES * MAX_LISTED:
+        if cursor is None or len(resources) >= CHUNK_PAGES * provider_adapter.MAX_LISTED:
             break
     return resources, cursor
 
@@ -156,22 +145,25 @@ async def fetch_contents(
     """
     gate, ends = asyncio.Semaphore(AT_ONCE), time.monotonic() + BEGIN_SECONDS
 
-    async def one(row: ImportedRow) -> Fetched | ProviderProblem | None:
+    async def one(row: ImportedRow) -> Fetched | provider_adapter.ProviderProblem | None:
         """A problem is a value, so that it does not cancel the other requests."""
         async with gate:
             if time.monotonic() > ends:
                 return None
             try:
                 return await _fetch(connection, row, store, directory / str(row.id))
-            except ProviderProblem as problem:
-                concerns_all = problem.kind in {*RETRIED, ProblemKind.AUTH}
+            except provider_adapter.ProviderProblem as problem:
+                concerns_all = problem.kind in {
+                    *provider_adapter.RETRIED,
+                    provider_adapter.ProblemKind.AUTH,
+                }
                 if concerns_all or row.id == row.root_id:
                     return problem
                 return Fetched(problem=problem.message)
 
     contents: list[Fetched | None] = []
     for found in await asyncio.gather(*(one(row) for row in rows)):
-        if isinstance(found, ProviderProblem):
+        if isinstance(found, provider_adapter.ProviderProblem):
             raise found
         contents.append(found)
     return contents
@@ -194,9 +186,11 @@ async def _fetch(
         connection.adapter.download(connection.access, resource, path, {}), DOWNLOAD_SECONDS
     )
     size, digest = await asyncio.to_thread(size_and_digest, path)
-    if size > MAX_DOWNLOAD_BYTES:
-        raise ProviderProblem(ProblemKind.TOO_LARGE, "The resource is larger than 100 MiB.")
-    if row.kind == ImportedKind.PAGE:
+    if size > provider_adapter.MAX_DOWNLOAD_BYTES:
+        raise provider_adapter.ProviderProblem(
+            provider_adapter.ProblemKind.TOO_LARGE, "The resource is larger than 100 MiB."
+        )
+    if row.kind == rules.ImportedKind.PAGE:
         return await _page(got, path, size, digest)
     key = new_object_key(row.workspace_id)
     # Before the row: an object without a row is removed later, a row without an object is broken.
@@ -211,11 +205,11 @@ async def _fetch(
     return Fetched(content=content, digest=digest.hex())
 
 
-async def _page(got: Downloaded, path: Path, size: int, digest: bytes) -> Fetched:
-    mime_type = essence(got.mime_type)
-    if mime_type not in PAGE_TYPES:
+async def _page(got: provider_adapter.Downloaded, path: Path, size: int, digest: bytes) -> Fetched:
+    mime_type = rules.essence(got.mime_type)
+    if mime_type not in rules.PAGE_TYPES:
         return Fetched(problem=f"Documents of the type {mime_type} can't be imported as a page.")
-    if size > MAX_READ_BYTES:
+    if size > provider_adapter.MAX_READ_BYTES:
         return Fetched(problem="The document is larger than 1 MiB.")
     return await asyncio.to_thread(_blocks_of, path, mime_type, digest)
 
@@ -226,9 +220,9 @@ def _blocks_of(path: Path, mime_type: str, digest: bytes) -> Fetched:
 
     content = path.read_bytes()
     try:
-        if mime_type in HTML_TYPES:
+        if mime_type in rules.HTML_TYPES:
             blocks = documents.html_document(content)
-        elif mime_type in MARKDOWN_TYPES:
+        elif mime_type in rules.MARKDOWN_TYPES:
             blocks = documents.markdown_document(content)
         else:
             blocks = documents.text_document(content)
@@ -263,7 +257,7 @@ class ResourceImports(Chunks):
             if not job.progress:
                 return await _begin(work, job, actor, connection)
             return await self._go_on(work, job, actor, connection)
-        except ProviderProblem as problem:
+        except provider_adapter.ProviderProblem as problem:
             try_later_or_refuse(problem)
 
     @override
@@ -279,9 +273,9 @@ class ResourceImports(Chunks):
         pending = await rows.pending_rows(work, Id(job.progress["rootId"]), BATCH)
         if not pending:
             return None
-        if pending[0].kind == ImportedKind.FOLDER:
+        if pending[0].kind == rules.ImportedKind.FOLDER:
             return await run.begin_folder(pending[0])
-        batch = [one for one in pending if one.kind != ImportedKind.FOLDER]
+        batch = [one for one in pending if one.kind != rules.ImportedKind.FOLDER]
         async with scratch() as directory:
             return await run.contents(batch, self._store, directory)
 
@@ -291,7 +285,7 @@ async def _begin(
 ) -> JsonObject:
     named = ProviderResource.model_validate(job.input["resource"])
     resource = await ask_provider(work, job, connection.adapter.describe(connection.access, named))
-    kind = imported_kind(resource)
+    kind = rules.imported_kind(resource)
     if kind is None:
         raise UnsupportedError(f"Resources of the kind {resource.surface_kind} can't be imported.")
     _check_kind(job, kind)
@@ -303,11 +297,11 @@ async def _begin(
     else:
         root_id = known.id
         await rows.renew_root(work, root_id, job.id, resource)
-    counts = {outcome.value: 0 for outcome in Outcome}
+    counts = {outcome.value: 0 for outcome in rules.Outcome}
     return {"rootId": str(root_id), "counts": counts, "skipped": [], "folder": None, "cursor": None}
 
 
-def _check_kind(job: JobRow, kind: ImportedKind) -> None:
+def _check_kind(job: JobRow, kind: rules.ImportedKind) -> None:
     if kind.value not in job.input["kinds"]:
         raise UnsupportedError(f"You don't have permission to create {an(kind.value)}.")
 
@@ -337,7 +331,7 @@ class _Import:
         """Create the folder; its contents are listed next, unless a user deleted it."""
         outcome = await native.make_folder(self._work, self._actor, row, await self._parent_of(row))
         self._progress.count(outcome)
-        if outcome is not Outcome.KEPT:
+        if outcome is not rules.Outcome.KEPT:
             self._progress.facts["folder"] = str(row.id)
         return self._progress.facts
 
@@ -357,8 +351,8 @@ class _Import:
         if len(pending) < len(batch):
             # A later chunk, which has written nothing before, requests the contents.
             return self._progress.facts
-        tables = [row for row in pending if row.kind == ImportedKind.DATABASE]
-        documents = [row for row in pending if row.kind != ImportedKind.DATABASE]
+        tables = [row for row in pending if row.kind == rules.ImportedKind.DATABASE]
+        documents = [row for row in pending if row.kind != rules.ImportedKind.DATABASE]
         fetching = fetch_contents(self._connection, documents, store, directory)
         contents = await ask_outside(self._work, self._job, fetching)
         asked = [(row, one) for row, one in zip(documents, contents, strict=True) if one]
@@ -384,7 +378,7 @@ class _Import:
                 await self._drop(row, error.message, error)
         else:
             await native.make_files(self._work, self._actor, parent, files)
-            self._progress.count(Outcome.CREATED, times=len(files))
+            self._progress.count(rules.Outcome.CREATED, times=len(files))
 
     async def _content(self, row: ImportedRow, fetched: Fetched) -> None:
         if fetched.problem is not None:
@@ -416,7 +410,7 @@ class _Import:
                     outcome = await native.begin_database(
                         self._work, self._actor, self._job.id, row, parent
                     )
-                    result = None if outcome is None else (outcome, PartCounts())
+                    result = None if outcome is None else (outcome, rules.PartCounts())
                 else:
                     result = await native.finish_database(self._work, self._actor, row)
         except PlatformError as error:
@@ -428,10 +422,10 @@ class _Import:
 
     async def _sheets(self, row: ImportedRow) -> None:
         """The other sheets of a workbook are to be imported, too, each into its own database."""
-        if row.kind != ImportedKind.DATABASE or row.sheet_name is not None:
+        if row.kind != rules.ImportedKind.DATABASE or row.sheet_name is not None:
             return
         named = await native.sheets_beside(self._work, row)
-        room = max(MAX_ENTRIES - await rows.count_rows(self._work, row.root_id), 0)
+        room = max(rules.MAX_ENTRIES - await rows.count_rows(self._work, row.root_id), 0)
         await rows.record_sheets(self._work, row, named[:room])
 
     async def _await_runs(self, tables: list[ImportedRow]) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from sqlalchemy import Select, select
+import sqlalchemy as sa
 from temporalio.client import (
     Client,
     WorkflowExecutionStatus,
@@ -192,9 +192,9 @@ class WorkFamily(Generic[RowT]):
         """The activities that its workflows execute, by queue."""
         raise NotImplementedError
 
-    def rows(self) -> Select[Any]:
+    def rows(self) -> sa.Select[Any]:
         """The rows to check, with the columns that the other methods need."""
-        return select(self.kind.table)
+        return sa.select(self.kind.table)
 
     def workflow_id(self, row: RowT) -> str:
         """The id of a row's execution: mostly of the one name that the family has, and the row."""

@@ -8,8 +8,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Protocol
 
+import sqlalchemy as sa
 import structlog
-from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from temporalio import activity
 from temporalio.client import (
     ActivityHandle,
@@ -21,17 +21,7 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError
 
-from activities.maintenance.families import (
-    AbnormalEnd,
-    EndKind,
-    Execution,
-    RowT,
-    SweepContext,
-    Verdict,
-    WorkFamily,
-    WorkRow,
-    describe_execution,
-)
+from activities.maintenance import families as maintenance_families
 from activities.schedules import SCHEDULES, Schedules, note_of, spec_of
 from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus, RunStatus
 from models.automation.automation_runs.tables import automation_run, node_run
@@ -49,7 +39,10 @@ from runtime.temporal.outbox import Intent, outbox
 log = structlog.get_logger()
 
 
-async def end_orphans(context: SweepContext, families: Sequence[WorkFamily[Any]]) -> dict[str, int]:
+async def end_orphans(
+    context: maintenance_families.SweepContext,
+    families: Sequence[maintenance_families.WorkFamily[Any]],
+) -> dict[str, int]:
     """Terminate open executions whose row does not exist, cancel those whose row is closed.
 
     A row that closed within the grace is left: its execution may be about to end by itself. Returns
@@ -83,8 +76,11 @@ async def _executions(client: Client, query: str) -> AsyncIterator[tuple[str, _H
 
 
 async def _end(
-    context: SweepContext, known: Mapping[str, WorkFamily[Any]], execution_id: str, handle: _Handle
-) -> WorkFamily[Any] | None:
+    context: maintenance_families.SweepContext,
+    known: Mapping[str, maintenance_families.WorkFamily[Any]],
+    execution_id: str,
+    handle: _Handle,
+) -> maintenance_families.WorkFamily[Any] | None:
     """The family of the execution if it was terminated.
 
     An id is `<family>/<row id>`, and below it are the parts of a run's long loops.
@@ -103,13 +99,17 @@ async def _end(
     return None
 
 
-async def _fate(context: SweepContext, family: WorkFamily[Any], row_id: Id) -> bool | None:
+async def _fate(
+    context: maintenance_families.SweepContext,
+    family: maintenance_families.WorkFamily[Any],
+    row_id: Id,
+) -> bool | None:
     """True when the execution of a row has nothing left to do; None without a row."""
     kind = family.kind
     columns = kind.table.c
     async with context.database.transaction() as work:
         closed = ~kind.is_open & (columns[kind.ended_column] <= work.now - context.grace)
-        row = await work.first(select(closed.label("closed")).where(columns.id == row_id))
+        row = await work.first(sa.select(closed.label("closed")).where(columns.id == row_id))
         return None if row is None else bool(row.closed)
 
 
@@ -121,15 +121,25 @@ POISONED = 5
 """Tries of one workflow task after which work is reported: code must change, or be put back."""
 
 _ENDS = {
-    WorkflowExecutionStatus.CANCELED: AbnormalEnd(EndKind.CANCELLED, "Cancelled in Temporal."),
-    WorkflowExecutionStatus.TERMINATED: AbnormalEnd(EndKind.FAILED, "Terminated in Temporal."),
-    WorkflowExecutionStatus.TIMED_OUT: AbnormalEnd(EndKind.TIMED_OUT, "The execution timed out."),
-    WorkflowExecutionStatus.COMPLETED: AbnormalEnd(
-        EndKind.FAILED, "The execution ended without writing its result."
+    WorkflowExecutionStatus.CANCELED: maintenance_families.AbnormalEnd(
+        maintenance_families.EndKind.CANCELLED, "Cancelled in Temporal."
+    ),
+    WorkflowExecutionStatus.TERMINATED: maintenance_families.AbnormalEnd(
+        maintenance_families.EndKind.FAILED, "Terminated in Temporal."
+    ),
+    WorkflowExecutionStatus.TIMED_OUT: maintenance_families.AbnormalEnd(
+        maintenance_families.EndKind.TIMED_OUT, "The execution timed out."
+    ),
+    WorkflowExecutionStatus.COMPLETED: maintenance_families.AbnormalEnd(
+        maintenance_families.EndKind.FAILED, "The execution ended without writing its result."
     ),
 }
-_DIED = AbnormalEnd(EndKind.FAILED, "The execution failed.")
-_GONE = AbnormalEnd(EndKind.FAILED, "The execution no longer exists in Temporal.")
+_DIED = maintenance_families.AbnormalEnd(
+    maintenance_families.EndKind.FAILED, "The execution failed."
+)
+_GONE = maintenance_families.AbnormalEnd(
+    maintenance_families.EndKind.FAILED, "The execution no longer exists in Temporal."
+)
 """For families that cannot continue from their rows."""
 
 _REPAIRS = ("restarted", "closed", "poisoned")
@@ -142,16 +152,18 @@ class Reconciler:
         self,
         database: Database,
         client: Client,
-        families: Sequence[WorkFamily[Any]],
+        families: Sequence[maintenance_families.WorkFamily[Any]],
         *,
         grace: timedelta = GRACE,
         batch: int = BATCH,
     ) -> None:
-        self._context = SweepContext(database, client, grace)
+        self._context = maintenance_families.SweepContext(database, client, grace)
         self._families = families
         self._batch = batch
-        before = func.now() - grace
-        self._look = select(*(_open(each, before).exists().label(each.name) for each in families))
+        before = sa.func.now() - grace
+        self._look = sa.select(
+            *(_open(each, before).exists().label(each.name) for each in families)
+        )
 
     @activity.defn(name="reconcile_open_work")
     async def reconcile(self) -> dict[str, int]:
@@ -169,7 +181,9 @@ class Reconciler:
         terminated = await end_orphans(self._context, self._families)
         return counts | {f"{name}_terminated": count for name, count in terminated.items()}
 
-    async def _sweep(self, family: WorkFamily[RowT], *, has_rows: bool) -> dict[str, int]:
+    async def _sweep(
+        self, family: maintenance_families.WorkFamily[maintenance_families.RowT], *, has_rows: bool
+    ) -> dict[str, int]:
         counts = dict.fromkeys(_REPAIRS, 0)
         async for row in self._open_rows(family, has_rows=has_rows):
             try:
@@ -184,14 +198,18 @@ class Reconciler:
             counts[name] = await repair()
         return counts
 
-    async def _open_rows(self, family: WorkFamily[RowT], *, has_rows: bool) -> AsyncIterator[RowT]:
+    async def _open_rows(
+        self, family: maintenance_families.WorkFamily[maintenance_families.RowT], *, has_rows: bool
+    ) -> AsyncIterator[maintenance_families.RowT]:
         last: Id | None = None
         while has_rows and (rows := await self._open_rows_after(family, last)):
             for row in rows:
                 yield row
             last = rows[-1].id
 
-    async def _open_rows_after(self, family: WorkFamily[RowT], last: Id | None) -> Sequence[RowT]:
+    async def _open_rows_after(
+        self, family: maintenance_families.WorkFamily[maintenance_families.RowT], last: Id | None
+    ) -> Sequence[maintenance_families.RowT]:
         """The next open rows in the order of their ids, none when there are no more."""
         async with self._context.database.reading() as work:
             id_ = family.kind.table.c.id
@@ -201,37 +219,56 @@ class Reconciler:
                 statement = statement.where(id_ > last)
             return await work.rows(statement, of=family.row)
 
-    async def repair(self, family: WorkFamily[RowT], row: RowT) -> str | None:
+    async def repair(
+        self,
+        family: maintenance_families.WorkFamily[maintenance_families.RowT],
+        row: maintenance_families.RowT,
+    ) -> str | None:
         """Make a row and its execution agree; returns the repair, or None."""
         reason = family.abandoned(row)
         if reason is not None:
-            return await self._close(family, row, AbnormalEnd(EndKind.CANCELLED, reason))
+            return await self._close(
+                family,
+                row,
+                maintenance_families.AbnormalEnd(maintenance_families.EndKind.CANCELLED, reason),
+            )
         execution = await family.describe(self._context.client, row)
         match family.judge(row, execution):
-            case Verdict.RESTART:
+            case maintenance_families.Verdict.RESTART:
                 async with self._context.database.transaction() as work:
                     await family.restart(work, row, execution)
                 return "restarted"
-            case Verdict.CLOSE:
+            case maintenance_families.Verdict.CLOSE:
                 end = _GONE if execution is None else _ENDS.get(execution.status, _DIED)
                 return await self._close(family, row, end)
             case _:
                 return None if execution is None else _poisoned(row, execution)
 
-    async def _close(self, family: WorkFamily[RowT], row: RowT, end: AbnormalEnd) -> str | None:
+    async def _close(
+        self,
+        family: maintenance_families.WorkFamily[maintenance_families.RowT],
+        row: maintenance_families.RowT,
+        end: maintenance_families.AbnormalEnd,
+    ) -> str | None:
         return "closed" if await family.close(self._context, row, end) else None
 
 
-def _open(family: WorkFamily[Any], before: datetime | ColumnElement[datetime]) -> Select[Any]:
+def _open(
+    family: maintenance_families.WorkFamily[Any], before: datetime | sa.ColumnElement[datetime]
+) -> sa.Select[Any]:
     """The open rows accepted before a moment, without an undelivered or paused start."""
     kind, columns = family.kind, family.kind.table.c
-    undelivered = exists().where(outbox.c.subject_id == columns.id, outbox.c.intent == Intent.START)
+    undelivered = sa.exists().where(
+        outbox.c.subject_id == columns.id, outbox.c.intent == Intent.START
+    )
     return family.rows().where(
         kind.is_open, columns[kind.accepted_column] < before, ~undelivered, ~is_resting(columns.id)
     )
 
 
-def _poisoned(row: WorkRow, found: Execution) -> str | None:
+def _poisoned(
+    row: maintenance_families.WorkRow, found: maintenance_families.Execution
+) -> str | None:
     """Report work whose workflow task fails again and again; it continues once its code is
     repaired.
     """
@@ -243,9 +280,11 @@ def _poisoned(row: WorkRow, found: Execution) -> str | None:
 
 _wait = run_wait.c
 _RUN = automation_run.c.id == _wait.run_id
-_UNDELIVERED = exists().where(outbox.c.subject_id == _wait.run_id, outbox.c.intent == Intent.SIGNAL)
+_UNDELIVERED = sa.exists().where(
+    outbox.c.subject_id == _wait.run_id, outbox.c.intent == Intent.SIGNAL
+)
 _other, _node = run_wait.alias("other"), node_run.c
-_NODE_OF_OTHER = and_(
+_NODE_OF_OTHER = sa.and_(
     _node.run_id == _other.c.run_id,
     _node.node_id == _other.c.node_id,
     _node.scope_key == _other.c.scope_key,
@@ -258,7 +297,7 @@ class _ResolvedWait(HostedWait, Protocol):
     undelivered: bool
 
 
-async def resend_signals(context: SweepContext) -> int:
+async def resend_signals(context: maintenance_families.SweepContext) -> int:
     """Signal waits that ended longer ago than `grace` to their executions again; returns their
     number.
 
@@ -270,7 +309,7 @@ async def resend_signals(context: SweepContext) -> int:
         waits = await _resolved(work, context)
     for workflow_id, hosted in groupby(waits, attrgetter("workflow_id")):
         try:
-            found = await describe_execution(context.client, workflow_id)
+            found = await maintenance_families.describe_execution(context.client, workflow_id)
         except RPCError:
             # The next sweep comes back to it.
             log.warning("an execution could not be asked", workflow=workflow_id)
@@ -283,30 +322,32 @@ async def resend_signals(context: SweepContext) -> int:
     return resent
 
 
-def _stands_still(wait: _ResolvedWait, found: Execution | None) -> bool:
+def _stands_still(wait: _ResolvedWait, found: maintenance_families.Execution | None) -> bool:
     if found is None or not found.sleeps:
         return False
     return wait.undelivered or not found.busy
 
 
-async def _resolved(work: UnitOfWork, context: SweepContext) -> Sequence[_ResolvedWait]:
+async def _resolved(
+    work: UnitOfWork, context: maintenance_families.SweepContext
+) -> Sequence[_ResolvedWait]:
     """The resolved waits of runs that may be stuck, grouped by execution."""
     before = work.now - context.grace
-    undelivered = exists().where(
+    undelivered = sa.exists().where(
         _other.c.run_id == _wait.run_id,
         _other.c.resolved_at < before,
         _NODE_OF_OTHER,
         _node.status == NodeStatus.WAITING,
     )
-    overdue = exists().where(
+    overdue = sa.exists().where(
         _node.run_id == _wait.run_id, _node.status == NodeStatus.WAITING, _node.due_at < before
     )
     names = ("workspace_id", "run_id", "node_id", "scope_key", "workflow_id")
-    stands: ColumnElement[bool] = or_(
+    stands: sa.ColumnElement[bool] = sa.or_(
         undelivered, overdue, automation_run.c.status == RunStatus.RUNNING
     )
     return await work.rows(
-        select(*(_wait[name] for name in names), undelivered.label("undelivered"))
+        sa.select(*(_wait[name] for name in names), undelivered.label("undelivered"))
         .select_from(run_wait.join(automation_run, _RUN))
         .where(
             automation_run.c.status.in_(OPEN_RUN),

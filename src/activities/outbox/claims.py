@@ -6,36 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    CTE,
-    BigInteger,
-    ColumnElement,
-    CompoundSelect,
-    Integer,
-    Interval,
-    Label,
-    Select,
-    Subquery,
-    Table,
-    TableValuedAlias,
-    Text,
-    TextClause,
-    Update,
-    Uuid,
-    bindparam,
-    case,
-    cast,
-    delete,
-    false,
-    func,
-    select,
-    text,
-    true,
-    tuple_,
-    union_all,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.sql.selectable import LateralFromClause
 
 from models.automation.automation_runs.rules import RunStatus
@@ -53,14 +24,14 @@ from runtime.temporal.outbox import ANEW, WEIGHT, Intent, Outbox, outbox
 _COUNTED = [kind for kind in executed_tables(metadata) if kind.takes_places]
 
 
-def under_way() -> CompoundSelect[Any]:
+def under_way() -> sa.CompoundSelect[Any]:
     """The number of each family of each workspace that has any.
 
     Automation runs count while they run. Other work counts from the moment at which its start is
     claimed, which its row keeps, until it is closed.
     """
     running = automation_run.c.status == RunStatus.RUNNING.value
-    return union_all(
+    return sa.union_all(
         _numbers(AUTOMATION_RUNS).where(running),
         *(
             _numbers(kind).where(kind.table.c.dispatched_at.is_not(None), _open(kind))
@@ -69,42 +40,42 @@ def under_way() -> CompoundSelect[Any]:
     )
 
 
-def _open(kind: WorkTable) -> TextClause:
+def _open(kind: WorkTable) -> sa.TextClause:
     """Written out as the index has it, which a prepared statement uses for nothing else."""
-    return text(f"{kind.table.name}.status IN ({listed(kind.lifecycle.open)})")
+    return sa.text(f"{kind.table.name}.status IN ({listed(kind.lifecycle.open)})")
 
 
-def _numbers(kind: WorkTable) -> Select[Any]:
+def _numbers(kind: WorkTable) -> sa.Select[Any]:
     workspace_id, family = kind.table.c.workspace_id, kind.family_of_row.label("family")
-    number = func.count().label("number")
-    return select(workspace_id, family, number).group_by(workspace_id, family)
+    number = sa.func.count().label("number")
+    return sa.select(workspace_id, family, number).group_by(workspace_id, family)
 
 
-def dispatching(claimed: CTE) -> list[Update]:
+def dispatching(claimed: sa.CTE) -> list[sa.Update]:
     """Count the work whose starts are among these rows of the outbox.
 
     A row that is locked is about to be closed, or had begun before.
     """
-    starts = select(claimed.c.subject_id).where(claimed.c.intent == Intent.START)
+    starts = sa.select(claimed.c.subject_id).where(claimed.c.intent == Intent.START)
     return [_dispatching(kind.table, starts) for kind in _COUNTED]
 
 
-def _dispatching(table: Table, starts: Select[Any]) -> Update:
+def _dispatching(table: sa.Table, starts: sa.Select[Any]) -> sa.Update:
     # A transaction that closes the row holds its lock: a claim must not wait for it, nor
     # deadlock.
     these = (
-        select(table.c.id)
+        sa.select(table.c.id)
         .where(is_among(table.c.id, starts), table.c.dispatched_at.is_(None))
         .with_for_update(of=table, skip_locked=True)
     )
-    return update(table).where(is_among(table.c.id, these)).values(dispatched_at=func.now())
+    return sa.update(table).where(is_among(table.c.id, these)).values(dispatched_at=sa.func.now())
 
 
 LINE = (outbox.c.workspace_id, outbox.c.intent, outbox.c.family)
 """The key of a line, in the order of the index."""
 
 
-def lines() -> CTE:
+def lines() -> sa.CTE:
     """The lines that have rows, one for each weight, and the number of starts each has room for.
 
     `until_end` may begin before a running one ends, `until_begin` before one begins that this relay
@@ -114,25 +85,27 @@ def lines() -> CTE:
     starts, caps = _started(), _caps()
     busy = under_way().subquery("busy")
     of_workspace = (
-        select(func.count())
+        sa.select(sa.func.count())
         .where(starts.c.workspace_id == line.c.workspace_id)
         .correlate(line)
         .scalar_subquery()
     )
-    of_all = select(func.count()).select_from(starts).scalar_subquery()
+    of_all = sa.select(sa.func.count()).select_from(starts).scalar_subquery()
     is_start = line.c.intent == Intent.START
     is_run = is_start & (line.c.family == Family.AUTOMATION_RUN)
-    not_begun = case((is_run, of_workspace), else_=0)
-    until_end = caps.c.cap - func.coalesce(busy.c.number, 0) - not_begun
-    room_of_all = bindparam("starts", type_=Integer) - of_all
-    until_begin = func.least(bindparam("of_one", type_=Integer) - of_workspace, room_of_all)
+    not_begun = sa.case((is_run, of_workspace), else_=0)
+    until_end = caps.c.cap - sa.func.coalesce(busy.c.number, 0) - not_begun
+    room_of_all = sa.bindparam("starts", type_=sa.Integer) - of_all
+    until_begin = sa.func.least(
+        sa.bindparam("of_one", type_=sa.Integer) - of_workspace, room_of_all
+    )
     of_line = (busy.c.workspace_id == line.c.workspace_id) & (busy.c.family == line.c.family)
     return (
-        select(
+        sa.select(
             *line.c,
             is_run.label("is_run"),
-            case((is_start, until_end)).label("until_end"),
-            case((is_run, until_begin)).label("until_begin"),
+            sa.case((is_start, until_end)).label("until_end"),
+            sa.case((is_run, until_begin)).label("until_begin"),
             room_of_all.label("room_of_all"),
         )
         .select_from(line)
@@ -142,22 +115,24 @@ def lines() -> CTE:
     )
 
 
-def _started() -> CTE:
+def _started() -> sa.CTE:
     """The workspaces of the runs that this relay has started and that have not begun."""
-    waited_for = automation_run.c.id == func.any(bindparam("not_begun", type_=ARRAY(Uuid)))
+    waited_for = automation_run.c.id == sa.func.any(
+        sa.bindparam("not_begun", type_=sa.ARRAY(sa.Uuid))
+    )
     return (
-        select(automation_run.c.workspace_id)
+        sa.select(automation_run.c.workspace_id)
         .where(waited_for, automation_run.c.status == RunStatus.QUEUED.value)
         .cte("started")
     )
 
 
-def _caps() -> TableValuedAlias:
+def _caps() -> sa.TableValuedAlias:
     families, caps = (
-        bindparam("families", type_=ARRAY(Text)),
-        bindparam("caps", type_=ARRAY(Integer)),
+        sa.bindparam("families", type_=sa.ARRAY(sa.Text)),
+        sa.bindparam("caps", type_=sa.ARRAY(sa.Integer)),
     )
-    return func.unnest(families, caps).table_valued("family", "cap").render_derived("caps")
+    return sa.func.unnest(families, caps).table_valued("family", "cap").render_derived("caps")
 
 
 CLAIM = timedelta(seconds=10)
@@ -255,11 +230,11 @@ def claimed_header(row: Outbox) -> RunHeader | None:
     return None if columns[0] is None else read_header(columns)
 
 
-def _starting_run(claimed: CTE) -> LateralFromClause:
+def _starting_run(claimed: sa.CTE) -> LateralFromClause:
     run = automation_run.c
-    size = func.pg_column_size(run.trigger_payload) + func.pg_column_size(run.options)
+    size = sa.func.pg_column_size(run.trigger_payload) + sa.func.pg_column_size(run.options)
     return (
-        select(*(column.label(f"{_RUN}{column.key}") for column in header_columns()))
+        sa.select(*(column.label(f"{_RUN}{column.key}") for column in header_columns()))
         .where(
             run.id == claimed.c.subject_id,
             claimed.c.intent == Intent.START,
@@ -275,36 +250,36 @@ def _starting_run(claimed: CTE) -> LateralFromClause:
     )
 
 
-def _claim_statement() -> Select[Any]:
+def _claim_statement() -> sa.Select[Any]:
     """The columns of `_ClaimedRow`; at least one row."""
     every = lines()
     heads = _heads(every)
     selection = _chosen(heads)
     next_rows = (
-        select(outbox.c.id)
-        .where(is_among(outbox.c.id, select(selection.c.id)))
+        sa.select(outbox.c.id)
+        .where(is_among(outbox.c.id, sa.select(selection.c.id)))
         # Rows that another relay claims at this moment are delivered by that one.
         .with_for_update(of=outbox, skip_locked=True)
     )
-    delivered = delete(outbox).where(
-        outbox.c.id == func.any(bindparam("delivered", type_=ARRAY(BigInteger)))
+    delivered = sa.delete(outbox).where(
+        outbox.c.id == sa.func.any(sa.bindparam("delivered", type_=sa.ARRAY(sa.BigInteger)))
     )
     claimed = (
-        update(outbox)
+        sa.update(outbox)
         .where(is_among(outbox.c.id, next_rows))
         # Counted at the claim: a relay that dies in the delivery must not repeat it without
         # backoff.
-        .values(claimed_until=func.now() + CLAIM, attempts=outbox.c.attempts + 1)
+        .values(claimed_until=sa.func.now() + CLAIM, attempts=outbox.c.attempts + 1)
         .returning(*outbox.c)
         .cte("claimed")
     )
     left, run = _left(heads, selection), _starting_run(claimed)
     return (
-        select(*claimed.c, selection.c.number, *left.c, *run.c)
+        sa.select(*claimed.c, selection.c.number, *left.c, *run.c)
         .select_from(
-            left.outerjoin(claimed, true())
+            left.outerjoin(claimed, sa.true())
             .outerjoin(selection, selection.c.id == claimed.c.id)
-            .outerjoin(run, true())
+            .outerjoin(run, sa.true())
         )
         .order_by(selection.c.number)
         .add_cte(
@@ -317,13 +292,13 @@ def _claim_statement() -> Select[Any]:
     )
 
 
-def _heads(every: CTE) -> CTE:
+def _heads(every: sa.CTE) -> sa.CTE:
     """The first rows of every line, with their `turn` in it; enough of each to fill a claim."""
-    limit = bindparam("limit", type_=Integer)
-    room = func.coalesce(func.least(every.c.until_end, every.c.until_begin), 1)
-    with_room = select(func.greatest(func.count(), 1)).where(room > 0).scalar_subquery()
+    limit = sa.bindparam("limit", type_=sa.Integer)
+    room = sa.func.coalesce(sa.func.least(every.c.until_end, every.c.until_begin), 1)
+    with_room = sa.select(sa.func.greatest(sa.func.count(), 1)).where(room > 0).scalar_subquery()
     head = (
-        select(
+        sa.select(
             outbox.c.id,
             _weighed_age().label("age"),
             ((outbox.c.attempts > 0) | (str(ANEW) == WEIGHT)).label("has_place"),
@@ -331,7 +306,7 @@ def _heads(every: CTE) -> CTE:
         .where(
             *(column == every.c[column.name] for column in LINE),
             every.c.weight == WEIGHT,
-            (outbox.c.claimed_until.is_(None)) | (outbox.c.claimed_until < func.now()),
+            (outbox.c.claimed_until.is_(None)) | (outbox.c.claimed_until < sa.func.now()),
         )
         .order_by(outbox.c.id)
         # Few rows of each line where there are many lines: all together then fill one claim.
@@ -340,80 +315,80 @@ def _heads(every: CTE) -> CTE:
         .lateral("head")
     )
     line = [every.c[column.name] for column in LINE]
-    turn = func.row_number().over(partition_by=line, order_by=(head.c.age.desc(), head.c.id))
+    turn = sa.func.row_number().over(partition_by=line, order_by=(head.c.age.desc(), head.c.id))
     return (
-        select(
+        sa.select(
             *line,
             *(every.c.is_run, every.c.until_end, every.c.until_begin, every.c.room_of_all),
             *(head.c.id, head.c.has_place, turn.label("turn")),
         )
-        .select_from(every.join(head, true()))
+        .select_from(every.join(head, sa.true()))
         .cte("heads")
     )
 
 
-def _chosen(heads: CTE) -> CTE:
+def _chosen(heads: sa.CTE) -> sa.CTE:
     """The rows that are next, numbered in their turn: one of each line, and so on."""
-    line = tuple_(*(heads.c[column.name] for column in LINE))
-    after = tuple_(
-        bindparam("after_workspace", type_=Uuid),
-        bindparam("after_intent", type_=Text),
-        bindparam("after_family", type_=Text),
+    line = sa.tuple_(*(heads.c[column.name] for column in LINE))
+    after = sa.tuple_(
+        sa.bindparam("after_workspace", type_=sa.Uuid),
+        sa.bindparam("after_intent", type_=sa.Text),
+        sa.bindparam("after_family", type_=sa.Text),
     )
     order = (heads.c.turn, line <= after, *(heads.c[column.name] for column in LINE))
-    among = func.row_number().over(partition_by=heads.c.is_run, order_by=order)
+    among = sa.func.row_number().over(partition_by=heads.c.is_run, order_by=order)
     in_turn = (
-        select(
+        sa.select(
             heads.c.id,
             heads.c.is_run,
             heads.c.room_of_all,
             among.label("among"),
-            func.row_number().over(order_by=order).label("number"),
+            sa.func.row_number().over(order_by=order).label("number"),
         )
         .where(~_waits_for_end(heads), ~_waits_for_begin(heads))
         .subquery()
     )
     return (
-        select(in_turn.c.id, in_turn.c.number)
+        sa.select(in_turn.c.id, in_turn.c.number)
         .where(~in_turn.c.is_run | (in_turn.c.among <= in_turn.c.room_of_all))
         .order_by(in_turn.c.number)
-        .limit(bindparam("limit", type_=Integer))
+        .limit(sa.bindparam("limit", type_=sa.Integer))
         .cte("chosen")
     )
 
 
-def _waits_for_end(heads: CTE) -> ColumnElement[bool]:
+def _waits_for_end(heads: sa.CTE) -> sa.ColumnElement[bool]:
     """Exempt rows that have a place: the running work includes them."""
-    too_many = func.coalesce(heads.c.turn > heads.c.until_end, false())
+    too_many = sa.func.coalesce(heads.c.turn > heads.c.until_end, sa.false())
     return ~heads.c.has_place & too_many
 
 
-def _waits_for_begin(heads: CTE) -> ColumnElement[bool]:
-    return func.coalesce(heads.c.turn > heads.c.until_begin, false())
+def _waits_for_begin(heads: sa.CTE) -> sa.ColumnElement[bool]:
+    return sa.func.coalesce(heads.c.turn > heads.c.until_begin, sa.false())
 
 
-def _left(heads: CTE, chosen: CTE) -> Subquery:
+def _left(heads: sa.CTE, chosen: sa.CTE) -> sa.Subquery:
     """One row: the reasons for which starts were left."""
-    is_left = heads.c.id.not_in(select(chosen.c.id))
+    is_left = heads.c.id.not_in(sa.select(chosen.c.id))
 
-    def some(condition: ColumnElement[bool], name: str) -> Label[bool]:
-        return func.coalesce(func.bool_or(condition), false()).label(name)
+    def some(condition: sa.ColumnElement[bool], name: str) -> sa.Label[bool]:
+        return sa.func.coalesce(sa.func.bool_or(condition), sa.false()).label(name)
 
-    return select(
+    return sa.select(
         some(is_left & heads.c.is_run & ~_waits_for_end(heads), "waits_for_begin"),
         some(is_left & _waits_for_end(heads), "waits_for_end"),
     ).subquery("left")
 
 
-def _weighed_age() -> ColumnElement[float]:
+def _weighed_age() -> sa.ColumnElement[float]:
     """The age of a row in seconds, times its weight and one more."""
-    waited = func.greatest(func.extract("epoch", func.now() - outbox.c.created_at), 0)
-    return waited * (cast(WEIGHT, Integer) + 1)
+    waited = sa.func.greatest(sa.func.extract("epoch", sa.func.now() - outbox.c.created_at), 0)
+    return waited * (sa.cast(WEIGHT, sa.Integer) + 1)
 
 
 _CLAIM = PreparedStatement(_claim_statement(), _ClaimedRow)
 PUT_BACK = PreparedStatement(
-    update(outbox)
-    .where(outbox.c.id == bindparam("row_id"))
-    .values(claimed_until=func.now() + bindparam("backoff", type_=Interval))
+    sa.update(outbox)
+    .where(outbox.c.id == sa.bindparam("row_id"))
+    .values(claimed_until=sa.func.now() + sa.bindparam("backoff", type_=sa.Interval))
 )

@@ -9,8 +9,8 @@ from datetime import timedelta
 from typing import ClassVar
 
 import psycopg
+import sqlalchemy as sa
 import structlog
-from sqlalchemy import ColumnElement, exists, func
 from temporalio.client import Client
 from temporalio.common import (
     ActivityIDConflictPolicy,
@@ -367,8 +367,8 @@ LIMITS = Limits(BATCH, STARTING, AHEAD, RUNNING)
 class Relay(Loop):
     """Delivers until stopped; `wake` makes it look at once."""
 
-    due: ClassVar[ColumnElement[bool]] = exists().where(
-        outbox.c.claimed_until.is_(None) | (outbox.c.claimed_until <= func.now())
+    due: ClassVar[sa.ColumnElement[bool]] = sa.exists().where(
+        outbox.c.claimed_until.is_(None) | (outbox.c.claimed_until <= sa.func.now())
     )
     prompt: ClassVar[bool] = False
     """A notification wakes it without a look."""

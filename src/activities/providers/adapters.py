@@ -12,14 +12,8 @@ from typing import TypeVar
 from typing_extensions import override
 
 from activities.authorizations import Tokens
+from activities.providers import adapter as provider_adapter
 from activities.providers import airtable, github, notion
-from activities.providers.adapter import (
-    Adapter,
-    NotedAdapter,
-    ProblemKind,
-    ProviderAccess,
-    ProviderProblem,
-)
 from activities.providers.airtable import AirtableAdapter
 from activities.providers.demo import DemoAdapter
 from activities.providers.github import GithubAdapter
@@ -31,13 +25,9 @@ from activities.providers.webdav import WebdavAdapter
 from activities.sources.fetchers import FetchedResource, ResourceReader, WantedResource
 from models.core.access.rules import Actor
 from models.core.base import Id
+from models.sources.connections import queries as connection_queries
 from models.sources.connections.commands import require_feature
 from models.sources.connections.providers import ProviderName
-from models.sources.connections.queries import (
-    get_connection,
-    named_connection,
-    open_connection,
-)
 from models.sources.connections.shapes import ConnectionDetail
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.tabular.rules.options import TableFormat, format_named
@@ -62,11 +52,13 @@ class Adapters:
     The libraries of some take long to import, and few workers ever need them.
     """
 
-    def __init__(self, factories: Mapping[ProviderName, Callable[[], Adapter]]) -> None:
+    def __init__(
+        self, factories: Mapping[ProviderName, Callable[[], provider_adapter.Adapter]]
+    ) -> None:
         self._factories = factories
-        self._made: dict[ProviderName, Adapter] = {}
+        self._made: dict[ProviderName, provider_adapter.Adapter] = {}
 
-    async def find(self, name: ProviderName) -> Adapter | None:
+    async def find(self, name: ProviderName) -> provider_adapter.Adapter | None:
         """The adapter of a provider, or nothing for one that has no resources."""
         if name in self._factories and name not in self._made:
             self._made[name] = await asyncio.to_thread(self._factories[name])
@@ -79,8 +71,10 @@ def adapters_of(
     """The adapters of a worker. Every call of another server uses the client."""
 
     def signed_in(
-        make: Callable[[OutboundClient, str], Adapter], name: ProviderName, api_url: str = ""
-    ) -> Callable[[], Adapter]:
+        make: Callable[[OutboundClient, str], provider_adapter.Adapter],
+        name: ProviderName,
+        api_url: str = "",
+    ) -> Callable[[], provider_adapter.Adapter]:
         known = settings.get(name.value)
         url = api_url if known is None else known.api_url or api_url
         return lambda: AuthorizedAdapter(make(outbound, url), tokens)
@@ -100,13 +94,13 @@ def adapters_of(
     )
 
 
-def _s3(outbound: OutboundClient) -> Adapter:
+def _s3(outbound: OutboundClient) -> provider_adapter.Adapter:
     from activities.providers.s3 import S3Adapter  # noqa: PLC0415  # botocore
 
     return S3Adapter(outbound)
 
 
-def _sftp(outbound: OutboundClient) -> Adapter:
+def _sftp(outbound: OutboundClient) -> provider_adapter.Adapter:
     from activities.providers.sftp import SftpAdapter  # noqa: PLC0415  # asyncssh
 
     return SftpAdapter(outbound)
@@ -117,11 +111,11 @@ CALL_SECONDS = 25.0
 
 T = TypeVar("T")
 
-_REFUSALS: Mapping[ProblemKind, type[PlatformError]] = {
-    ProblemKind.DENIED: DeniedError,
-    ProblemKind.INVALID: ValidationError,
-    ProblemKind.UNSUPPORTED: UnsupportedError,
-    ProblemKind.TOO_LARGE: UnsupportedError,
+_REFUSALS: Mapping[provider_adapter.ProblemKind, type[PlatformError]] = {
+    provider_adapter.ProblemKind.DENIED: DeniedError,
+    provider_adapter.ProblemKind.INVALID: ValidationError,
+    provider_adapter.ProblemKind.UNSUPPORTED: UnsupportedError,
+    provider_adapter.ProblemKind.TOO_LARGE: UnsupportedError,
 }
 
 
@@ -129,8 +123,8 @@ _REFUSALS: Mapping[ProblemKind, type[PlatformError]] = {
 class Reached:
     """The adapter of a connection, and how it uses the connection."""
 
-    adapter: Adapter
-    access: ProviderAccess
+    adapter: provider_adapter.Adapter
+    access: provider_adapter.ProviderAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +132,8 @@ class OpenConnection:
     """A connection that an actor may use now, and the adapter of its provider."""
 
     detail: ConnectionDetail
-    adapter: Adapter
-    access: ProviderAccess
+    adapter: provider_adapter.Adapter
+    access: provider_adapter.ProviderAccess
 
 
 class Providers:
@@ -161,7 +155,7 @@ class Providers:
         UnsupportedError for a provider that has no resources, and UpstreamError for credentials
         that cannot be read any more.
         """
-        find = get_connection if seen else named_connection
+        find = connection_queries.get_connection if seen else connection_queries.named_connection
         found = await find(work, actor, connection_id)
         reached = await self.reach(work, actor.workspace_id, actor.user_id, connection_id)
         return OpenConnection(found, reached.adapter, reached.access)
@@ -171,7 +165,9 @@ class Providers:
     ) -> Reached:
         """Open a connection that a member with access to it configured earlier (ADR 0037)."""
         try:
-            connection = await open_connection(work, self._keys, workspace_id, connection_id)
+            connection = await connection_queries.open_connection(
+                work, self._keys, workspace_id, connection_id
+            )
         except UnreadableError:
             message = "The credentials of the connection can no longer be read. Enter them again."
             raise UpstreamError(message) from None
@@ -182,10 +178,10 @@ class Providers:
         if adapter is None:
             raise UnsupportedError(f"A connection to {connection.provider.value} has no resources.")
         call_through(connection_id)
-        access = ProviderAccess(
+        access = provider_adapter.ProviderAccess(
             workspace_id, connection_id, user_id, connection.config, connection.credentials
         )
-        return Reached(NotedAdapter(adapter, self._database), access)
+        return Reached(provider_adapter.NotedAdapter(adapter, self._database), access)
 
 
 async def in_time(call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:
@@ -195,12 +191,14 @@ async def in_time(call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:
             return await call
     except TimeoutError:
         message = f"The provider timed out after {seconds:g} seconds."
-        raise ProviderProblem(ProblemKind.TIMEOUT, message) from None
+        raise provider_adapter.ProviderProblem(
+            provider_adapter.ProblemKind.TIMEOUT, message
+        ) from None
 
 
-def refusal_for(problem: ProviderProblem) -> PlatformError:
+def refusal_for(problem: provider_adapter.ProviderProblem) -> PlatformError:
     """The refusal by which a problem of a provider is answered to the caller."""
-    if problem.kind is ProblemKind.GONE:
+    if problem.kind is provider_adapter.ProblemKind.GONE:
         return NotFoundError("resource")
     message = problem.message
     if problem.retry_after is not None:
@@ -212,17 +210,17 @@ DOWNLOAD_SECONDS = 300.0
 """Seconds of one download."""
 
 _KINDS = {
-    ProblemKind.AUTH: ErrorKind.AUTH,
-    ProblemKind.DENIED: ErrorKind.AUTH,
-    ProblemKind.TIMEOUT: ErrorKind.TIMEOUT,
-    ProblemKind.TOO_LARGE: ErrorKind.TOO_LARGE,
+    provider_adapter.ProblemKind.AUTH: ErrorKind.AUTH,
+    provider_adapter.ProblemKind.DENIED: ErrorKind.AUTH,
+    provider_adapter.ProblemKind.TIMEOUT: ErrorKind.TIMEOUT,
+    provider_adapter.ProblemKind.TOO_LARGE: ErrorKind.TOO_LARGE,
 }
 _FINAL = frozenset(
     {
-        ProblemKind.GONE,
-        ProblemKind.INVALID,
-        ProblemKind.UNSUPPORTED,
-        ProblemKind.MALFORMED,
+        provider_adapter.ProblemKind.GONE,
+        provider_adapter.ProblemKind.INVALID,
+        provider_adapter.ProblemKind.UNSUPPORTED,
+        provider_adapter.ProblemKind.MALFORMED,
     }
 )
 
@@ -250,7 +248,7 @@ class ProviderResources(ResourceReader):
             download = await in_time(
                 adapter.download(access, resource, path, request.conditions), DOWNLOAD_SECONDS
             )
-        except ProviderProblem as problem:
+        except provider_adapter.ProviderProblem as problem:
             kind = _KINDS.get(problem.kind, ErrorKind.FETCH)
             raise SourceProblem(
                 kind,

@@ -7,32 +7,10 @@ from typing import Any
 
 from typing_extensions import override
 
-from activities.providers.adapter import (
-    Downloaded,
-    Listing,
-    ProblemKind,
-    ProviderAccess,
-    ProviderProblem,
-    ReadContent,
-    ResourcePage,
-    listed,
-)
-from activities.providers.contents import (
-    CONTENT,
-    CSV,
-    Row,
-    capabilities_of,
-    content_of,
-    csv_text,
-    link_to,
-    write_csv,
-)
+from activities.providers import adapter, contents
 from activities.providers.listings import checked_path
 from activities.providers.web import TokenAdapter, Web, no_such_resource, objects, text_of
-from models.sources.external_resources.rules.resources import (
-    ProviderResource,
-    ResourceSurfaceKind,
-)
+from models.sources.external_resources.rules import resources as external_resource_resources
 
 API = "https://api.airtable.com"
 ADDRESS = "https://airtable.com"
@@ -47,12 +25,14 @@ class AirtableAdapter(TokenAdapter):
     api_url = API
 
     @override
-    async def check(self, access: ProviderAccess) -> None:
+    async def check(self, access: adapter.ProviderAccess) -> None:
         web = self._web(access)
         await web.json(web.url("v0", "meta", "whoami"))
 
     @override
-    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
+    async def browse(
+        self, access: adapter.ProviderAccess, listing: adapter.Listing
+    ) -> adapter.ResourcePage:
         web = self._web(access)
         if listing.parent_external_id is None:
             query = {} if listing.cursor is None else {"offset": listing.cursor}
@@ -71,12 +51,12 @@ class AirtableAdapter(TokenAdapter):
             for resource in resources
             if resource and listing.external_type in (None, resource.external_type)
         ]
-        return ResourcePage(kept, following)
+        return adapter.ResourcePage(kept, following)
 
     @override
     async def describe(
-        self, access: ProviderAccess, resource: ProviderResource
-    ) -> ProviderResource:
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> external_resource_resources.ProviderResource:
         web = self._web(access)
         base, _, table = checked_path(resource.external_id).partition("/")
         if table:
@@ -88,31 +68,35 @@ class AirtableAdapter(TokenAdapter):
         return made
 
     @override
-    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
+    async def read(
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> adapter.ReadContent:
         web = self._web(access)
         base, _, table = checked_path(resource.external_id).partition("/")
         if not table:
-            return link_to(resource)
+            return contents.link_to(resource)
         columns = _columns(await _schema(web, base, table))
-        return content_of(resource, CSV, await csv_text(columns, _rows(web, base, table)))
+        return contents.content_of(
+            resource, contents.CSV, await contents.csv_text(columns, _rows(web, base, table))
+        )
 
     @override
     async def download(
         self,
-        access: ProviderAccess,
-        resource: ProviderResource,
+        access: adapter.ProviderAccess,
+        resource: external_resource_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
-    ) -> Downloaded:
+    ) -> adapter.Downloaded:
         web = self._web(access)
         base, _, table = checked_path(resource.external_id).partition("/")
         if not table:
-            raise ProviderProblem(
-                ProblemKind.UNSUPPORTED, "A base is not a table. Import its tables."
+            raise adapter.ProviderProblem(
+                adapter.ProblemKind.UNSUPPORTED, "A base is not a table. Import its tables."
             )
         columns = _columns(await _schema(web, base, table))
-        await write_csv(path, columns, _rows(web, base, table))
-        return Downloaded(resource.name, CSV)
+        await contents.write_csv(path, columns, _rows(web, base, table))
+        return adapter.Downloaded(resource.name, contents.CSV)
 
 
 async def _tables(web: Web, base: str) -> list[dict[str, Any]]:
@@ -128,7 +112,7 @@ async def _schema(web: Web, base: str, table: str) -> dict[str, Any]:
     return found[0]
 
 
-async def _found_base(web: Web, base: str) -> ProviderResource | None:
+async def _found_base(web: Web, base: str) -> external_resource_resources.ProviderResource | None:
     """Airtable describes a base in the list of them alone."""
     async for page in _pages(web, web.url("v0", "meta", "bases"), "bases"):
         for one in page:
@@ -142,7 +126,7 @@ def _columns(schema: Mapping[str, Any]) -> list[str]:
     return [name for name in names if name is not None]
 
 
-async def _rows(web: Web, base: str, table: str) -> AsyncIterator[list[Row]]:
+async def _rows(web: Web, base: str, table: str) -> AsyncIterator[list[contents.Row]]:
     url = web.url("v0", base, table)
     async for page in _pages(web, url, "records", {"pageSize": PAGE_SIZE}):
         yield [_cells(one.get("fields")) for one in page]
@@ -161,11 +145,13 @@ async def _pages(
         if offset is None:
             return
         if offset in offsets:
-            raise ProviderProblem(ProblemKind.MALFORMED, "Airtable returned the same page twice.")
+            raise adapter.ProviderProblem(
+                adapter.ProblemKind.MALFORMED, "Airtable returned the same page twice."
+            )
         offsets.add(offset)
 
 
-def _cells(fields: object) -> Row:
+def _cells(fields: object) -> contents.Row:
     given = fields if isinstance(fields, dict) else {}
     cells = {str(name): _text(value) for name, value in given.items()}
     return {name: text for name, text in cells.items() if text}
@@ -191,30 +177,32 @@ def _text(value: object) -> str:
             return json.dumps(value)
 
 
-def _base(payload: Mapping[str, Any]) -> ProviderResource | None:
+def _base(payload: Mapping[str, Any]) -> external_resource_resources.ProviderResource | None:
     if payload.get("permissionLevel") == "none":
         return None
-    kind = ResourceSurfaceKind.FOLDER
-    return listed(
+    kind = external_resource_resources.ResourceSurfaceKind.FOLDER
+    return adapter.listed(
         externalType=BASE,
         externalId=payload.get("id"),
         name=payload.get("name"),
         surfaceKind=kind.value,
-        capabilities=capabilities_of(kind),
+        capabilities=contents.capabilities_of(kind),
         canonicalUrl=f"{ADDRESS}/{payload.get('id')}",
     )
 
 
-def _table(base: str, payload: Mapping[str, Any]) -> ProviderResource | None:
+def _table(
+    base: str, payload: Mapping[str, Any]
+) -> external_resource_resources.ProviderResource | None:
     if text_of(payload.get("id")) is None:
         return None
-    return listed(
+    return adapter.listed(
         externalType=TABLE,
         externalId=f"{base}/{payload['id']}",
         name=payload.get("name"),
-        surfaceKind=ResourceSurfaceKind.DATABASE.value,
-        capabilities=[one.value for one in CONTENT],
-        mimeType=CSV,
+        surfaceKind=external_resource_resources.ResourceSurfaceKind.DATABASE.value,
+        capabilities=[one.value for one in contents.CONTENT],
+        mimeType=contents.CSV,
         canonicalUrl=f"{ADDRESS}/{base}/{payload['id']}",
         parentExternalId=base,
     )

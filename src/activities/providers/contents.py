@@ -8,20 +8,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from activities.providers.adapter import (
-    MAX_DOWNLOAD_BYTES,
-    MAX_READ_BYTES,
-    Downloaded,
-    ProblemKind,
-    ProviderProblem,
-    ReadContent,
-)
+from activities.providers import adapter
 from activities.providers.web import Web, shown_text
-from models.sources.external_resources.rules.resources import (
-    Capability,
-    ProviderResource,
-    ReadFormat,
-)
+from models.sources.external_resources.rules import resources as external_resource_resources
 from models.sources.external_resources.rules.resources import ResourceSurfaceKind as Kind
 from runtime import strict_json
 
@@ -29,17 +18,29 @@ CSV, HTML, JSON, MARKDOWN = "text/csv", "text/html", "application/json", "text/m
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 BYTES = "application/octet-stream"
 
-FOLDER = (Capability.BROWSE, Capability.MOUNT, Capability.IMPORT)
-CONTENT = (Capability.READ, Capability.MOUNT, Capability.IMPORT)
-FORM = (Capability.READ, Capability.MOUNT, Capability.IMPORT_FORM)
-SHOWN = (Capability.MOUNT,)
+FOLDER = (
+    external_resource_resources.Capability.BROWSE,
+    external_resource_resources.Capability.MOUNT,
+    external_resource_resources.Capability.IMPORT,
+)
+CONTENT = (
+    external_resource_resources.Capability.READ,
+    external_resource_resources.Capability.MOUNT,
+    external_resource_resources.Capability.IMPORT,
+)
+FORM = (
+    external_resource_resources.Capability.READ,
+    external_resource_resources.Capability.MOUNT,
+    external_resource_resources.Capability.IMPORT_FORM,
+)
+SHOWN = (external_resource_resources.Capability.MOUNT,)
 
 _FORMATS = {
-    CSV: ReadFormat.CSV,
-    HTML: ReadFormat.HTML,
-    "application/xhtml+xml": ReadFormat.HTML,
-    MARKDOWN: ReadFormat.MARKDOWN,
-    "text/x-markdown": ReadFormat.MARKDOWN,
+    CSV: external_resource_resources.ReadFormat.CSV,
+    HTML: external_resource_resources.ReadFormat.HTML,
+    "application/xhtml+xml": external_resource_resources.ReadFormat.HTML,
+    MARKDOWN: external_resource_resources.ReadFormat.MARKDOWN,
+    "text/x-markdown": external_resource_resources.ReadFormat.MARKDOWN,
 }
 _KINDS = {
     CSV: Kind.SPREADSHEET,
@@ -93,23 +94,32 @@ def is_text(mime_type: str) -> bool:
     )
 
 
-def content_of(resource: ProviderResource, mime_type: str, text: str) -> ReadContent:
+def content_of(
+    resource: external_resource_resources.ProviderResource, mime_type: str, text: str
+) -> adapter.ReadContent:
     """Text as the content of a resource."""
-    form, content = ReadFormat.TEXT, shown_text(text)
+    form, content = external_resource_resources.ReadFormat.TEXT, shown_text(text)
     value: Any = content
     if mime_type == JSON or mime_type.endswith("+json"):
         try:
-            value, form = strict_json.parse(content.encode()), ReadFormat.JSON
+            value, form = (
+                strict_json.parse(content.encode()),
+                external_resource_resources.ReadFormat.JSON,
+            )
         except strict_json.StrictJsonError:
             value = content
     else:
-        form = _FORMATS.get(mime_type, ReadFormat.TEXT)
-    return ReadContent(form, value, resource.revision, fallback_url=resource.canonical_url)
+        form = _FORMATS.get(mime_type, external_resource_resources.ReadFormat.TEXT)
+    return adapter.ReadContent(form, value, resource.revision, fallback_url=resource.canonical_url)
 
 
 async def fetch_file(
-    web: Web, resource: ProviderResource, url: str, path: Path, conditions: Mapping[str, str]
-) -> Downloaded:
+    web: Web,
+    resource: external_resource_resources.ProviderResource,
+    url: str,
+    path: Path,
+    conditions: Mapping[str, str],
+) -> adapter.Downloaded:
     """Write a file that has an ETag, unless it is the one known. Raises ProviderProblem."""
     asked = {"If-None-Match": conditions["etag"]} if "etag" in conditions else {}
     answer = await web.download(url, path, headers=asked)
@@ -117,13 +127,15 @@ async def fetch_file(
     validators = dict(conditions) if unchanged else {"etag": etag} if etag else {}
     declared = answer.content_type.media_type or resource.mime_type
     mime_type = media_type(resource.name, declared)
-    return Downloaded(resource.name, mime_type, validators, unchanged)
+    return adapter.Downloaded(resource.name, mime_type, validators, unchanged)
 
 
-def link_to(resource: ProviderResource) -> ReadContent:
+def link_to(resource: external_resource_resources.ProviderResource) -> adapter.ReadContent:
     """A resource whose content is not shown: where it is."""
     address = resource.canonical_url
-    return ReadContent(ReadFormat.LINK, None, resource.revision, fallback_url=address)
+    return adapter.ReadContent(
+        external_resource_resources.ReadFormat.LINK, None, resource.revision, fallback_url=address
+    )
 
 
 Row = Mapping[str, str]
@@ -132,7 +144,7 @@ Row = Mapping[str, str]
 
 async def csv_text(columns: Sequence[str], pages: AsyncIterator[Sequence[Row]]) -> str:
     """Rows as they are shown. Raises ProviderProblem beyond MAX_READ_BYTES."""
-    parts = [part async for part in _parts(columns, pages, MAX_READ_BYTES)]
+    parts = [part async for part in _parts(columns, pages, adapter.MAX_READ_BYTES)]
     return b"".join(parts).decode()
 
 
@@ -141,7 +153,7 @@ async def write_csv(
 ) -> None:
     """Rows in a file. Raises ProviderProblem beyond MAX_DOWNLOAD_BYTES."""
     with await asyncio.to_thread(path.open, "wb") as file:
-        async for part in _parts(columns, pages, MAX_DOWNLOAD_BYTES):
+        async for part in _parts(columns, pages, adapter.MAX_DOWNLOAD_BYTES):
             await asyncio.to_thread(file.write, part)
 
 
@@ -155,7 +167,7 @@ async def _parts(
         written += len(part)
         if written > limit:
             message = f"The table is larger than {limit} bytes."
-            raise ProviderProblem(ProblemKind.TOO_LARGE, message)
+            raise adapter.ProviderProblem(adapter.ProblemKind.TOO_LARGE, message)
         yield part
 
 

@@ -9,39 +9,27 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from activities.providers.adapter import (
-    Adapter,
-    Downloaded,
-    Listing,
-    ProblemKind,
-    ProviderAccess,
-    ProviderProblem,
-    ReadContent,
-    ResourcePage,
-    listed,
-)
+from activities.providers import adapter
 from activities.providers.demo_fixtures import Fixture, everything, fixture, fixtures
 from models.sources.connections.providers import DemoConnection
+from models.sources.external_resources.rules import resources as external_resource_resources
 from models.sources.external_resources.rules.forms import GOOGLE_FORM_TYPE as GOOGLE_FORM
 from models.sources.external_resources.rules.forms import HostedForm, google_form, json_form
-from models.sources.external_resources.rules.resources import (
-    ProviderResource,
-    ReadFormat,
-    ResourceSurfaceKind,
-)
 
 _ADDRESS = "https://demo.example.com/"
 
 
-class DemoAdapter(Adapter):
+class DemoAdapter(adapter.Adapter):
     """Resources in memory; what the config withholds is as if a provider withheld it."""
 
     @override
-    async def check(self, access: ProviderAccess) -> None:
+    async def check(self, access: adapter.ProviderAccess) -> None:
         _config(access)
 
     @override
-    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
+    async def browse(
+        self, access: adapter.ProviderAccess, listing: adapter.Listing
+    ) -> adapter.ResourcePage:
         config, parent = _config(access), listing.parent_external_id
         if parent is not None:
             _readable_fixture(config, parent)
@@ -49,70 +37,94 @@ class DemoAdapter(Adapter):
         page = list(islice(_matching(config, listing), start, start + listing.limit + 1))
         shown = [_resource(config, one) for one in page[: listing.limit]]
         following = str(start + listing.limit) if len(page) > listing.limit else None
-        return ResourcePage(shown, following)
+        return adapter.ResourcePage(shown, following)
 
     @override
     async def describe(
-        self, access: ProviderAccess, resource: ProviderResource
-    ) -> ProviderResource:
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> external_resource_resources.ProviderResource:
         config = _config(access)
         return _resource(config, _readable_fixture(config, resource.external_id))
 
     @override
-    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
+    async def read(
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> adapter.ReadContent:
         config = _config(access)
         item = _readable_fixture(config, resource.external_id)
         entry = _resource(config, item)
         if item.format is None or item.holds is None:
             address = entry.canonical_url
-            return ReadContent(ReadFormat.LINK, None, entry.revision, fallback_url=address)
+            return adapter.ReadContent(
+                external_resource_resources.ReadFormat.LINK,
+                None,
+                entry.revision,
+                fallback_url=address,
+            )
         text = item.holds(config.edition).decode()
-        content = json.loads(text) if item.format is ReadFormat.JSON else text
-        return ReadContent(item.format, content, entry.revision, fallback_url=entry.canonical_url)
+        content = (
+            json.loads(text) if item.format is external_resource_resources.ReadFormat.JSON else text
+        )
+        return adapter.ReadContent(
+            item.format, content, entry.revision, fallback_url=entry.canonical_url
+        )
 
     @override
     async def download(
         self,
-        access: ProviderAccess,
-        resource: ProviderResource,
+        access: adapter.ProviderAccess,
+        resource: external_resource_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
-    ) -> Downloaded:
+    ) -> adapter.Downloaded:
         config = _config(access)
         item = _readable_fixture(config, resource.external_id)
         if item.holds is None or item.mime_type is None:
-            raise ProviderProblem(ProblemKind.UNSUPPORTED, "The resource has no content.")
+            raise adapter.ProviderProblem(
+                adapter.ProblemKind.UNSUPPORTED, "The resource has no content."
+            )
         validators = {"revision": _revision(config, item)}
         if conditions == validators:
-            return Downloaded(item.name, item.mime_type, validators, unchanged=True)
+            return adapter.Downloaded(item.name, item.mime_type, validators, unchanged=True)
         content = await asyncio.to_thread(item.holds, config.edition)
         await asyncio.to_thread(path.write_bytes, content)
-        return Downloaded(item.name, item.mime_type, validators)
+        return adapter.Downloaded(item.name, item.mime_type, validators)
 
     @override
-    async def form(self, access: ProviderAccess, resource: ProviderResource) -> HostedForm:
+    async def form(
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> HostedForm:
         config = _config(access)
-        found = _readable_fixture(config, resource.external_id)
-        if found.kind is not ResourceSurfaceKind.FORM or found.holds is None:
-            raise ProviderProblem(ProblemKind.UNSUPPORTED, "The resource is not a form.")
-        document = json.loads(found.holds(config.edition))
-        return google_form(document) if found.mime_type == GOOGLE_FORM else json_form(document)
+        readable = _readable_fixture(config, resource.external_id)
+        if (
+            readable.kind is not external_resource_resources.ResourceSurfaceKind.FORM
+            or readable.holds is None
+        ):
+            raise adapter.ProviderProblem(
+                adapter.ProblemKind.UNSUPPORTED, "The resource is not a form."
+            )
+        document = json.loads(readable.holds(config.edition))
+        return google_form(document) if readable.mime_type == GOOGLE_FORM else json_form(document)
 
 
-def _config(access: ProviderAccess) -> DemoConnection:
+def _config(access: adapter.ProviderAccess) -> DemoConnection:
     return DemoConnection.model_validate(access.config)
 
 
 def _readable_fixture(config: DemoConnection, external_id: str) -> Fixture:
-    found = fixture(external_id, config.generated)
-    if found is None or found.gone or external_id in config.vanished:
-        raise ProviderProblem(ProblemKind.GONE, "The resource was not found at the provider.")
+    readable = fixture(external_id, config.generated)
+    if readable is None or readable.gone or external_id in config.vanished:
+        raise adapter.ProviderProblem(
+            adapter.ProblemKind.GONE, "The resource was not found at the provider."
+        )
     if external_id in config.denied:
-        raise ProviderProblem(ProblemKind.DENIED, "The provider denied access to the resource.")
-    return found
+        raise adapter.ProviderProblem(
+            adapter.ProblemKind.DENIED, "The provider denied access to the resource."
+        )
+    return readable
 
 
-def _matching(config: DemoConnection, listing: Listing) -> Iterator[Fixture]:
+def _matching(config: DemoConnection, listing: adapter.Listing) -> Iterator[Fixture]:
     if listing.query is not None:
         text = listing.query.casefold()
         among = everything(config.generated)
@@ -129,8 +141,10 @@ def _matching(config: DemoConnection, listing: Listing) -> Iterator[Fixture]:
     )
 
 
-def _resource(config: DemoConnection, item: Fixture) -> ProviderResource:
-    resource = listed(
+def _resource(
+    config: DemoConnection, item: Fixture
+) -> external_resource_resources.ProviderResource:
+    resource = adapter.listed(
         externalType=item.type,
         externalId=item.id,
         name=item.name,
@@ -149,7 +163,7 @@ def _resource(config: DemoConnection, item: Fixture) -> ProviderResource:
 
 def _revision(config: DemoConnection, found: Fixture) -> str:
     """That of a folder changes with everything that the config says."""
-    if found.kind is not ResourceSurfaceKind.FOLDER:
+    if found.kind is not external_resource_resources.ResourceSurfaceKind.FOLDER:
         return str(config.edition)
     return hashlib.sha256(config.model_dump_json().encode()).hexdigest()[:16]
 
@@ -158,5 +172,5 @@ def _offset(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 9):
-        raise ProviderProblem(ProblemKind.INVALID, "Invalid cursor.")
+        raise adapter.ProviderProblem(adapter.ProblemKind.INVALID, "Invalid cursor.")
     return int(cursor)

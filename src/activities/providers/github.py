@@ -7,44 +7,12 @@ from typing import Any, ClassVar, NamedTuple
 
 from typing_extensions import override
 
-from activities.providers.adapter import (
-    Downloaded,
-    Listing,
-    ProblemKind,
-    ProviderAccess,
-    ProviderProblem,
-    ReadContent,
-    ResourcePage,
-    listed,
-)
-from activities.providers.contents import (
-    CONTENT,
-    MARKDOWN,
-    capabilities_of,
-    content_of,
-    is_text,
-    kind_of,
-    link_to,
-    media_type,
-)
+from activities.providers import adapter, contents
+from activities.providers import web as provider_web
 from activities.providers.listings import FirstNames, checked_path, name_of
-from activities.providers.web import (
-    TokenAdapter,
-    Web,
-    json_of,
-    no_such_resource,
-    objects,
-    refusal_of,
-    shown_text,
-    text_of,
-)
 from activities.sources.requests import linked
 from models.core.base import JsonObject
-from models.sources.external_resources.rules.resources import (
-    Capability,
-    ProviderResource,
-    ResourceSurfaceKind,
-)
+from models.sources.external_resources.rules import resources as external_resource_resources
 from runtime.outbound.messages import OutboundResponse
 
 API = "https://api.github.com"
@@ -70,21 +38,23 @@ class _Place(NamedTuple):
         return f"{self.owner}/{self.name}"
 
 
-class _Github(Web):
+class _Github(provider_web.Web):
     @override
-    def refusal(self, answer: OutboundResponse) -> ProviderProblem:
+    def refusal(self, answer: OutboundResponse) -> adapter.ProviderProblem:
         """Too many requests are a 403 whose budget is used up, or that says how long to wait."""
         spent = answer.headers.get("x-ratelimit-remaining") == "0"
         if answer.status not in {403, 429} or not (spent or answer.retry_after is not None):
-            return refusal_of(answer)
+            return provider_web.refusal_of(answer)
         seconds, reset = answer.retry_after, answer.headers.get("x-ratelimit-reset", "")
         if seconds is None and reset.isascii() and reset.isdecimal() and len(reset) < 12:
             seconds = max(0.0, int(reset) - time.time())
         message = "GitHub's rate limit was reached."
-        return ProviderProblem(ProblemKind.RATE_LIMITED, message, retry_after=seconds)
+        return adapter.ProviderProblem(
+            adapter.ProblemKind.RATE_LIMITED, message, retry_after=seconds
+        )
 
 
-class GithubAdapter(TokenAdapter):
+class GithubAdapter(provider_web.TokenAdapter):
     """Files are read from the default branch; a folder's revision is its tree."""
 
     api_url = API
@@ -92,12 +62,14 @@ class GithubAdapter(TokenAdapter):
     headers: ClassVar[Mapping[str, str]] = {"Accept": JSON, "X-GitHub-Api-Version": "2022-11-28"}
 
     @override
-    async def check(self, access: ProviderAccess) -> None:
+    async def check(self, access: adapter.ProviderAccess) -> None:
         web = self._web(access)
         await web.json(web.url("user"))
 
     @override
-    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
+    async def browse(
+        self, access: adapter.ProviderAccess, listing: adapter.Listing
+    ) -> adapter.ResourcePage:
         web = self._web(access)
         if listing.query is not None:
             return await self._search(web, listing)
@@ -113,8 +85,8 @@ class GithubAdapter(TokenAdapter):
 
     @override
     async def describe(
-        self, access: ProviderAccess, resource: ProviderResource
-    ) -> ProviderResource:
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> external_resource_resources.ProviderResource:
         web, place = self._web(access), _place(resource.external_id)
         if place.issue:
             url = web.url("repos", place.owner, place.name, "issues", place.issue)
@@ -125,104 +97,121 @@ class GithubAdapter(TokenAdapter):
         else:
             entry = _repository(await web.json(web.url("repos", place.owner, place.name)))
         if entry is None:
-            raise no_such_resource()
+            raise provider_web.no_such_resource()
         return entry
 
     @override
-    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
+    async def read(
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> adapter.ReadContent:
         web, place = self._web(access), _place(resource.external_id)
         if resource.external_type == ISSUE:
-            return content_of(resource, MARKDOWN, await self._issue_text(web, place))
-        mime_type = media_type(resource.name, resource.mime_type)
-        if resource.external_type != FILE or not is_text(mime_type):
-            return link_to(resource)
+            return contents.content_of(
+                resource, contents.MARKDOWN, await self._issue_text(web, place)
+            )
+        mime_type = contents.media_type(resource.name, resource.mime_type)
+        if resource.external_type != FILE or not contents.is_text(mime_type):
+            return contents.link_to(resource)
         text = await web.text(_contents(web, place), headers={"Accept": RAW})
-        return content_of(resource, mime_type, text)
+        return contents.content_of(resource, mime_type, text)
 
     @override
     async def download(
         self,
-        access: ProviderAccess,
-        resource: ProviderResource,
+        access: adapter.ProviderAccess,
+        resource: external_resource_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
-    ) -> Downloaded:
+    ) -> adapter.Downloaded:
         web, place = self._web(access), _place(resource.external_id)
         validators = {"revision": resource.revision} if resource.revision is not None else {}
         issue = resource.external_type == ISSUE
-        mime_type = MARKDOWN if issue else media_type(resource.name, resource.mime_type)
+        mime_type = (
+            contents.MARKDOWN if issue else contents.media_type(resource.name, resource.mime_type)
+        )
         if validators and conditions == validators:
-            return Downloaded(resource.name, mime_type, validators, unchanged=True)
+            return adapter.Downloaded(resource.name, mime_type, validators, unchanged=True)
         if issue:
             path.write_text(await self._issue_text(web, place))  # noqa: ASYNC240  # it is small
         else:
             await web.download(_contents(web, place), path, headers={"Accept": RAW})
-        return Downloaded(resource.name, mime_type, validators)
+        return adapter.Downloaded(resource.name, mime_type, validators)
 
-    async def _search(self, web: Web, listing: Listing) -> ResourcePage:
+    async def _search(
+        self, web: provider_web.Web, listing: adapter.Listing
+    ) -> adapter.ResourcePage:
         if listing.external_type not in (None, REPOSITORY):
-            return ResourcePage([])
+            return adapter.ResourcePage([])
         words = (listing.query or "").replace('"', " ").replace("\\", " ")
         query = {"q": f'"{words}" in:name user:@me fork:true'}
         return await _paged(web, web.url("search", "repositories"), listing, _repository, query)
 
-    async def _folder(self, web: Web, place: _Place, listing: Listing) -> ResourcePage:
+    async def _folder(
+        self, web: provider_web.Web, place: _Place, listing: adapter.Listing
+    ) -> adapter.ResourcePage:
         payload = await web.json(_contents(web, place), headers={"Accept": OBJECT})
-        entries = objects(payload.get("entries"))
+        entries = provider_web.objects(payload.get("entries"))
         if payload.get("type") != "dir":
-            raise ProviderProblem(ProblemKind.INVALID, "The resource is not a folder.")
+            raise adapter.ProviderProblem(
+                adapter.ProblemKind.INVALID, "The resource is not a folder."
+            )
         if len(entries) >= MOST_ENTRIES:
-            sha = text_of(payload.get("sha")) or "HEAD"
+            sha = provider_web.text_of(payload.get("sha")) or "HEAD"
             url = web.url("repos", place.owner, place.name, "git", "trees", sha)
-            entries = objects((await web.json(url)).get("tree"))
-        page = FirstNames[ProviderResource](listing)
+            entries = provider_web.objects((await web.json(url)).get("tree"))
+        page = FirstNames[external_resource_resources.ProviderResource](listing)
         for entry in entries:
             made = _entry(place, {**entry, "path": _below(place, entry)})
             if made is not None:
                 page.take(made.external_id, made.external_type, made)
         return page.page(lambda _, one: one)
 
-    async def _issue_text(self, web: Web, place: _Place) -> str:
+    async def _issue_text(self, web: provider_web.Web, place: _Place) -> str:
         url = web.url("repos", place.owner, place.name, "issues", place.issue)
         payload = await web.json(url)
-        title, body = text_of(payload.get("title")) or "", text_of(payload.get("body")) or ""
-        return shown_text(f"# {title}\n\n{body}\n")
+        title, body = (
+            provider_web.text_of(payload.get("title")) or "",
+            provider_web.text_of(payload.get("body")) or "",
+        )
+        return provider_web.shown_text(f"# {title}\n\n{body}\n")
 
 
 async def _paged(
-    web: Web,
+    web: provider_web.Web,
     url: str,
-    listing: Listing,
-    made: Callable[[JsonObject], ProviderResource | None],
+    listing: adapter.Listing,
+    made: Callable[[JsonObject], external_resource_resources.ProviderResource | None],
     query: Mapping[str, str] | None = None,
-) -> ResourcePage:
+) -> adapter.ResourcePage:
     """One page of a list; the cursor is the number of the next."""
     asked = {**(query or {}), "per_page": str(listing.limit), "page": listing.cursor or "1"}
     answer = await web.send(url, query=asked)
     found = [one for one in map(made, _listed(answer)) if one is not None]
     kept = [one for one in found if listing.external_type in (None, one.external_type)]
     more = linked(answer.headers.get("link", ""), "next", url) is not None
-    return ResourcePage(kept, str(int(asked["page"]) + 1) if more else None)
+    return adapter.ResourcePage(kept, str(int(asked["page"]) + 1) if more else None)
 
 
 def _listed(answer: OutboundResponse) -> list[dict[str, Any]]:
-    payload = json_of(answer)
+    payload = provider_web.json_of(answer)
     if isinstance(payload, dict):
         payload = payload.get("items")
     if not isinstance(payload, list):
-        raise ProviderProblem(ProblemKind.MALFORMED, "GitHub's response is not a list.")
-    return objects(payload)
+        raise adapter.ProviderProblem(
+            adapter.ProblemKind.MALFORMED, "GitHub's response is not a list."
+        )
+    return provider_web.objects(payload)
 
 
 def _place(external_id: str) -> _Place:
     repository, _, issue = external_id.partition("#")
     parts = checked_path(repository).split("/", 2)
     if len(parts) < 2 or (issue and (len(parts) > 2 or not issue.isdecimal())):
-        raise no_such_resource()
+        raise provider_web.no_such_resource()
     return _Place(parts[0], parts[1], parts[2] if len(parts) > 2 else "", issue)
 
 
-def _contents(web: Web, place: _Place) -> str:
+def _contents(web: provider_web.Web, place: _Place) -> str:
     segments = place.path.split("/") if place.path else []
     return web.url("repos", place.owner, place.name, "contents", *segments)
 
@@ -233,14 +222,17 @@ def _below(place: _Place, entry: Mapping[str, Any]) -> str:
     return f"{place.path}/{name}" if place.path else name
 
 
-def _repository(payload: Mapping[str, Any]) -> ProviderResource | None:
-    kind = ResourceSurfaceKind.REPOSITORY
-    return listed(
+def _repository(payload: Mapping[str, Any]) -> external_resource_resources.ProviderResource | None:
+    kind = external_resource_resources.ResourceSurfaceKind.REPOSITORY
+    return adapter.listed(
         externalType=REPOSITORY,
         externalId=payload.get("full_name"),
         name=payload.get("full_name"),
         surfaceKind=kind.value,
-        capabilities=[*capabilities_of(kind), Capability.WATCH.value],
+        capabilities=[
+            *contents.capabilities_of(kind),
+            external_resource_resources.Capability.WATCH.value,
+        ],
         canonicalUrl=payload.get("html_url"),
         revision=payload.get("pushed_at"),
         providerCreatedAt=payload.get("created_at"),
@@ -248,22 +240,30 @@ def _repository(payload: Mapping[str, Any]) -> ProviderResource | None:
     )
 
 
-def _entry(place: _Place, payload: Mapping[str, Any]) -> ProviderResource | None:
+def _entry(
+    place: _Place, payload: Mapping[str, Any]
+) -> external_resource_resources.ProviderResource | None:
     """A file or folder, of a directory or of a tree; None for modules and links."""
     types = {"dir": FOLDER, "tree": FOLDER, "file": FILE, "blob": FILE}
     external_type, path = types.get(str(payload.get("type"))), str(payload.get("path") or "")
     if external_type is None or not path or payload.get("mode") == "120000":
         return None
-    mime_type = media_type(path) if external_type == FILE else None
-    kind = ResourceSurfaceKind.FOLDER if mime_type is None else kind_of(mime_type)
-    able = capabilities_of(kind)
+    mime_type = contents.media_type(path) if external_type == FILE else None
+    kind = (
+        external_resource_resources.ResourceSurfaceKind.FOLDER
+        if mime_type is None
+        else contents.kind_of(mime_type)
+    )
+    able = contents.capabilities_of(kind)
     parent = path.rpartition("/")[0]
-    return listed(
+    return adapter.listed(
         externalType=external_type,
         externalId=f"{place.repository}/{path}",
         name=name_of(path),
         surfaceKind=kind.value,
-        capabilities=[*able, Capability.WATCH.value] if mime_type is None else able,
+        capabilities=[*able, external_resource_resources.Capability.WATCH.value]
+        if mime_type is None
+        else able,
         mimeType=mime_type,
         canonicalUrl=payload.get("html_url"),
         parentExternalId=f"{place.repository}/{parent}" if parent else place.repository,
@@ -271,17 +271,19 @@ def _entry(place: _Place, payload: Mapping[str, Any]) -> ProviderResource | None
     )
 
 
-def _issue(place: _Place, payload: Mapping[str, Any]) -> ProviderResource | None:
+def _issue(
+    place: _Place, payload: Mapping[str, Any]
+) -> external_resource_resources.ProviderResource | None:
     number = payload.get("number")
     if not isinstance(number, int):
         return None
-    return listed(
+    return adapter.listed(
         externalType=ISSUE,
         externalId=f"{place.repository}#{number}",
         name=f"#{number} {payload.get('title') or ''}",
-        surfaceKind=ResourceSurfaceKind.DOCUMENT.value,
-        capabilities=[one.value for one in CONTENT],
-        mimeType=MARKDOWN,
+        surfaceKind=external_resource_resources.ResourceSurfaceKind.DOCUMENT.value,
+        capabilities=[one.value for one in contents.CONTENT],
+        mimeType=contents.MARKDOWN,
         canonicalUrl=payload.get("html_url"),
         parentExternalId=place.repository,
         revision=payload.get("updated_at"),

@@ -8,40 +8,11 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from activities.providers.adapter import (
-    Downloaded,
-    Listing,
-    ProblemKind,
-    ProviderAccess,
-    ProviderProblem,
-    ReadContent,
-    ResourcePage,
-    listed,
-)
-from activities.providers.contents import (
-    CONTENT,
-    CSV,
-    MARKDOWN,
-    Row,
-    content_of,
-    csv_text,
-    write_csv,
-)
-from activities.providers.web import (
-    TokenAdapter,
-    Web,
-    no_such_resource,
-    objects,
-    shown_text,
-    text_of,
-)
+from activities.providers import adapter, contents
+from activities.providers import web as provider_web
 from models.core.base import JsonObject
+from models.sources.external_resources.rules import resources as external_resource_resources
 from models.sources.external_resources.rules.notion import notion_markdown, notion_row, title_of
-from models.sources.external_resources.rules.resources import (
-    Capability,
-    ProviderResource,
-    ResourceSurfaceKind,
-)
 
 API = "https://api.notion.com"
 VERSION = "2022-06-28"
@@ -52,22 +23,24 @@ PAGE_SIZE = "100"
 
 PAGE, DATABASE = "page", "database"
 _ID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
-_ABLE = [one.value for one in (Capability.BROWSE, *CONTENT)]
+_ABLE = [one.value for one in (external_resource_resources.Capability.BROWSE, *contents.CONTENT)]
 
 
-class NotionAdapter(TokenAdapter):
+class NotionAdapter(provider_web.TokenAdapter):
     """The resources an integration was given; the top lists them all, as Notion's search does."""
 
     api_url = API
     headers: ClassVar[Mapping[str, str]] = {"Notion-Version": VERSION}
 
     @override
-    async def check(self, access: ProviderAccess) -> None:
+    async def check(self, access: adapter.ProviderAccess) -> None:
         web = self._web(access)
         await web.json(web.url("v1", "users", "me"))
 
     @override
-    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
+    async def browse(
+        self, access: adapter.ProviderAccess, listing: adapter.Listing
+    ) -> adapter.ResourcePage:
         web = self._web(access)
         if listing.query is not None or listing.parent_external_id is None:
             return await _search(web, listing)
@@ -87,8 +60,8 @@ class NotionAdapter(TokenAdapter):
 
     @override
     async def describe(
-        self, access: ProviderAccess, resource: ProviderResource
-    ) -> ProviderResource:
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> external_resource_resources.ProviderResource:
         web, external_id = self._web(access), _checked(resource.external_id)
         kind = "databases" if resource.external_type == DATABASE else "pages"
         payload = await web.json(web.url("v1", kind, external_id))
@@ -96,42 +69,48 @@ class NotionAdapter(TokenAdapter):
         if payload.get("archived") is not True and payload.get("in_trash") is not True:
             made = _resource(payload)
         if made is None:
-            raise no_such_resource()
+            raise provider_web.no_such_resource()
         return made
 
     @override
-    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
+    async def read(
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> adapter.ReadContent:
         web, external_id = self._web(access), _checked(resource.external_id)
         if resource.external_type == DATABASE:
             columns = await _columns(web, external_id)
-            return content_of(resource, CSV, await csv_text(columns, _rows(web, external_id)))
-        return content_of(resource, MARKDOWN, await _markdown(web, external_id))
+            return contents.content_of(
+                resource, contents.CSV, await contents.csv_text(columns, _rows(web, external_id))
+            )
+        return contents.content_of(resource, contents.MARKDOWN, await _markdown(web, external_id))
 
     @override
     async def download(
         self,
-        access: ProviderAccess,
-        resource: ProviderResource,
+        access: adapter.ProviderAccess,
+        resource: external_resource_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
-    ) -> Downloaded:
+    ) -> adapter.Downloaded:
         web, external_id = self._web(access), _checked(resource.external_id)
         table = resource.external_type == DATABASE
-        mime_type = CSV if table else MARKDOWN
+        mime_type = contents.CSV if table else contents.MARKDOWN
         # The moment of a database does not change with its rows.
         known = None if table else resource.revision
         validators = {} if known is None else {"revision": known}
         if validators and conditions == validators:
-            return Downloaded(resource.name, mime_type, validators, unchanged=True)
+            return adapter.Downloaded(resource.name, mime_type, validators, unchanged=True)
         if table:
-            await write_csv(path, await _columns(web, external_id), _rows(web, external_id))
+            await contents.write_csv(
+                path, await _columns(web, external_id), _rows(web, external_id)
+            )
         else:
             text = await _markdown(web, external_id)
             await asyncio.to_thread(path.write_text, text, "utf-8")
-        return Downloaded(resource.name, mime_type, validators)
+        return adapter.Downloaded(resource.name, mime_type, validators)
 
 
-async def _search(web: Web, listing: Listing) -> ResourcePage:
+async def _search(web: provider_web.Web, listing: adapter.Listing) -> adapter.ResourcePage:
     body: dict[str, Any] = {"page_size": listing.limit}
     if listing.query:
         body["query"] = listing.query
@@ -143,12 +122,12 @@ async def _search(web: Web, listing: Listing) -> ResourcePage:
     return _page(payload, listing, _resource)
 
 
-async def _is_database(web: Web, external_id: str) -> bool:
+async def _is_database(web: provider_web.Web, external_id: str) -> bool:
     """A listing names its parent by the id alone, and Notion has an address for each kind."""
     try:
         await web.json(web.url("v1", "databases", external_id))
-    except ProviderProblem as problem:
-        if problem.kind in {ProblemKind.GONE, ProblemKind.INVALID}:
+    except adapter.ProviderProblem as problem:
+        if problem.kind in {adapter.ProblemKind.GONE, adapter.ProblemKind.INVALID}:
             return False
         raise
     return True
@@ -156,23 +135,29 @@ async def _is_database(web: Web, external_id: str) -> bool:
 
 def _page(
     payload: Mapping[str, Any],
-    listing: Listing,
-    made: Callable[[JsonObject], ProviderResource | None],
-) -> ResourcePage:
-    found = [one for one in map(made, objects(payload.get("results"))) if one is not None]
-    kept = [one for one in found if listing.external_type in (None, one.external_type)]
-    more = text_of(payload.get("next_cursor")) if payload.get("has_more") is True else None
-    return ResourcePage(kept[: listing.limit], more)
+    listing: adapter.Listing,
+    made: Callable[[JsonObject], external_resource_resources.ProviderResource | None],
+) -> adapter.ResourcePage:
+    found = [
+        one for one in map(made, provider_web.objects(payload.get("results"))) if one is not None
+    ]
+    matches = [one for one in found if listing.external_type in (None, one.external_type)]
+    more = (
+        provider_web.text_of(payload.get("next_cursor"))
+        if payload.get("has_more") is True
+        else None
+    )
+    return adapter.ResourcePage(matches[: listing.limit], more)
 
 
-async def _markdown(web: Web, external_id: str) -> str:
-    return shown_text(notion_markdown(await _Blocks(web).below(external_id)))
+async def _markdown(web: provider_web.Web, external_id: str) -> str:
+    return provider_web.shown_text(notion_markdown(await _Blocks(web).below(external_id)))
 
 
 class _Blocks:
     """The blocks of a page with those in them, up to a number and a depth."""
 
-    def __init__(self, web: Web) -> None:
+    def __init__(self, web: provider_web.Web) -> None:
         self._web = web
         self._left = MAX_BLOCKS
 
@@ -184,10 +169,10 @@ class _Blocks:
             self._left -= len(page)
             if self._left < 0 or depth > MAX_DEPTH:
                 message = f"The page has more than {MAX_BLOCKS} blocks or {MAX_DEPTH} levels."
-                raise ProviderProblem(ProblemKind.TOO_LARGE, message)
+                raise adapter.ProviderProblem(adapter.ProblemKind.TOO_LARGE, message)
             blocks += page
         for block in blocks:
-            inside, below = text_of(block.get("id")), block.get("type")
+            inside, below = provider_web.text_of(block.get("id")), block.get("type")
             if block.get("has_children") is True and inside and below not in _ELSEWHERE:
                 block["children"] = await self.below(inside, depth + 1)
         return blocks
@@ -197,7 +182,9 @@ _ELSEWHERE = frozenset({"child_page", "child_database"})
 """Blocks that are resources of their own."""
 
 
-async def _results(web: Web, url: str, method: str = "GET") -> AsyncIterator[list[dict[str, Any]]]:
+async def _results(
+    web: provider_web.Web, url: str, method: str = "GET"
+) -> AsyncIterator[list[dict[str, Any]]]:
     """The pages of a list, one after the other. One that leads back to itself is malformed."""
     cursor, cursors = None, set[str]()
     while True:
@@ -208,16 +195,22 @@ async def _results(web: Web, url: str, method: str = "GET") -> AsyncIterator[lis
             payload = await web.json(
                 url, method=method, body={**asked, "page_size": int(PAGE_SIZE)}
             )
-        yield objects(payload.get("results"))
-        cursor = text_of(payload.get("next_cursor")) if payload.get("has_more") is True else None
+        yield provider_web.objects(payload.get("results"))
+        cursor = (
+            provider_web.text_of(payload.get("next_cursor"))
+            if payload.get("has_more") is True
+            else None
+        )
         if cursor is None:
             return
         if cursor in cursors:
-            raise ProviderProblem(ProblemKind.MALFORMED, "Notion returned the same page twice.")
+            raise adapter.ProviderProblem(
+                adapter.ProblemKind.MALFORMED, "Notion returned the same page twice."
+            )
         cursors.add(cursor)
 
 
-async def _columns(web: Web, external_id: str) -> Sequence[str]:
+async def _columns(web: provider_web.Web, external_id: str) -> Sequence[str]:
     """The names of a database's properties, its title first."""
     properties = (await web.json(web.url("v1", "databases", external_id))).get("properties")
     known = properties if isinstance(properties, dict) else {}
@@ -228,7 +221,7 @@ def _is_title(described: object) -> bool:
     return isinstance(described, dict) and described.get("type") == "title"
 
 
-async def _rows(web: Web, external_id: str) -> AsyncIterator[list[Row]]:
+async def _rows(web: provider_web.Web, external_id: str) -> AsyncIterator[list[contents.Row]]:
     url = web.url("v1", "databases", external_id, "query")
     async for page in _results(web, url, "POST"):
         yield [notion_row(one.get("properties")) for one in page]
@@ -236,25 +229,29 @@ async def _rows(web: Web, external_id: str) -> AsyncIterator[list[Row]]:
 
 def _checked(external_id: str) -> str:
     if not _ID.fullmatch(external_id):
-        raise no_such_resource()
+        raise provider_web.no_such_resource()
     return external_id
 
 
-def _resource(payload: Mapping[str, Any]) -> ProviderResource | None:
+def _resource(payload: Mapping[str, Any]) -> external_resource_resources.ProviderResource | None:
     external_type = payload.get("object")
     if external_type not in {PAGE, DATABASE}:
         return None
     table = external_type == DATABASE
     parent = payload.get("parent")
     above = parent.get(str(parent.get("type"))) if isinstance(parent, dict) else None
-    kind = ResourceSurfaceKind.DATABASE if table else ResourceSurfaceKind.DOCUMENT
-    return listed(
+    kind = (
+        external_resource_resources.ResourceSurfaceKind.DATABASE
+        if table
+        else external_resource_resources.ResourceSurfaceKind.DOCUMENT
+    )
+    return adapter.listed(
         externalType=external_type,
         externalId=payload.get("id"),
         name=title_of(dict(payload)),
         surfaceKind=kind.value,
         capabilities=_ABLE,
-        mimeType=CSV if table else MARKDOWN,
+        mimeType=contents.CSV if table else contents.MARKDOWN,
         canonicalUrl=payload.get("url"),
         parentExternalId=above if isinstance(above, str) else None,
         revision=None if table else payload.get("last_edited_time"),
@@ -263,7 +260,9 @@ def _resource(payload: Mapping[str, Any]) -> ProviderResource | None:
     )
 
 
-def _child(parent: str, block: Mapping[str, Any]) -> ProviderResource | None:
+def _child(
+    parent: str, block: Mapping[str, Any]
+) -> external_resource_resources.ProviderResource | None:
     """A page or database inside a page; other blocks are its content."""
     kinds = {"child_page": PAGE, "child_database": DATABASE}
     external_type = kinds.get(str(block.get("type")))
@@ -271,14 +270,18 @@ def _child(parent: str, block: Mapping[str, Any]) -> ProviderResource | None:
         return None
     content = block.get(str(block.get("type")))
     table = external_type == DATABASE
-    kind = ResourceSurfaceKind.DATABASE if table else ResourceSurfaceKind.DOCUMENT
-    return listed(
+    kind = (
+        external_resource_resources.ResourceSurfaceKind.DATABASE
+        if table
+        else external_resource_resources.ResourceSurfaceKind.DOCUMENT
+    )
+    return adapter.listed(
         externalType=external_type,
         externalId=block.get("id"),
         name=content.get("title") if isinstance(content, dict) else None,
         surfaceKind=kind.value,
         capabilities=_ABLE,
-        mimeType=CSV if table else MARKDOWN,
+        mimeType=contents.CSV if table else contents.MARKDOWN,
         parentExternalId=parent,
         revision=None if table else block.get("last_edited_time"),
         providerCreatedAt=block.get("created_time"),

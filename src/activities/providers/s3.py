@@ -16,59 +16,28 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from typing_extensions import override
 
-from activities.providers.adapter import (
-    Adapter,
-    Downloaded,
-    Listing,
-    ProblemKind,
-    ProviderAccess,
-    ProviderProblem,
-    ReadContent,
-    ResourcePage,
-    Watched,
-    listed,
-)
-from activities.providers.contents import (
-    capabilities_of,
-    content_of,
-    fetch_file,
-    is_text,
-    kind_of,
-    link_to,
-    media_type,
-)
-from activities.providers.listings import (
-    Record,
-    XmlRecords,
-    checked_path,
-    first_text,
-    name_of,
-    parent_of,
-    quoted,
-)
+from activities.providers import adapter, contents, listings
 from activities.providers.web import Web, no_such_resource, refusal_of
 from models.sources.connections.providers import S3Connection
-from models.sources.external_resources.rules.resources import (
-    Capability,
-    ProviderResource,
-    ResourceSurfaceKind,
-)
+from models.sources.external_resources.rules import resources as external_resource_resources
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundResponse
 
 _CODES = {
-    "InvalidAccessKeyId": ProblemKind.AUTH,
-    "SignatureDoesNotMatch": ProblemKind.AUTH,
-    "ExpiredToken": ProblemKind.AUTH,
-    "InvalidToken": ProblemKind.AUTH,
-    "SlowDown": ProblemKind.RATE_LIMITED,
-    "PermanentRedirect": ProblemKind.INVALID,
-    "AuthorizationHeaderMalformed": ProblemKind.INVALID,
+    "InvalidAccessKeyId": adapter.ProblemKind.AUTH,
+    "SignatureDoesNotMatch": adapter.ProblemKind.AUTH,
+    "ExpiredToken": adapter.ProblemKind.AUTH,
+    "InvalidToken": adapter.ProblemKind.AUTH,
+    "SlowDown": adapter.ProblemKind.RATE_LIMITED,
+    "PermanentRedirect": adapter.ProblemKind.INVALID,
+    "AuthorizationHeaderMalformed": adapter.ProblemKind.INVALID,
 }
 _SAYS = {
-    ProblemKind.AUTH: "The server of the bucket rejected the credentials of the connection.",
-    ProblemKind.RATE_LIMITED: "The rate limit of the bucket was reached.",
-    ProblemKind.INVALID: "The bucket is in a different region than in the connection.",
+    adapter.ProblemKind.AUTH: (
+        "The server of the bucket rejected the credentials of the connection."
+    ),
+    adapter.ProblemKind.RATE_LIMITED: "The rate limit of the bucket was reached.",
+    adapter.ProblemKind.INVALID: "The bucket is in a different region than in the connection.",
 }
 
 
@@ -76,32 +45,34 @@ WATCHED_PAGES, WATCHED_KEYS = 20, 1_000
 """Pages of a listing that is compared, and the keys of one: S3 gives no more at once."""
 
 
-class S3Adapter(Adapter):
+class S3Adapter(adapter.Adapter):
     """Objects by their keys; each part before a slash is a folder."""
 
     def __init__(self, outbound: OutboundClient) -> None:
         self._outbound = outbound
 
     @override
-    async def check(self, access: ProviderAccess) -> None:
+    async def check(self, access: adapter.ProviderAccess) -> None:
         await self._list(access, "", None, 1)
 
     @override
-    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
-        parent = checked_path(listing.parent_external_id)
+    async def browse(
+        self, access: adapter.ProviderAccess, listing: adapter.Listing
+    ) -> adapter.ResourcePage:
+        parent = listings.checked_path(listing.parent_external_id)
         prefix = f"{parent}/" if parent else ""
         found = await self._list(access, prefix, listing.cursor, listing.limit)
         wanted = listing.external_type
         resources = [made for one in found.records if (made := found.resource(*one)) is not None]
-        return ResourcePage(
+        return adapter.ResourcePage(
             [one for one in resources if wanted in (None, one.external_type)], found.cursor
         )
 
     @override
     async def describe(
-        self, access: ProviderAccess, resource: ProviderResource
-    ) -> ProviderResource:
-        path, entry = checked_path(resource.external_id), None
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> external_resource_resources.ProviderResource:
+        path, entry = listings.checked_path(resource.external_id), None
         if resource.external_type == "folder":
             found = await self._list(access, f"{path}/", None, 1)
             if found.records or not path:
@@ -115,45 +86,49 @@ class S3Adapter(Adapter):
 
     @override
     async def watch(
-        self, access: ProviderAccess, resource: ProviderResource, mark: str | None
-    ) -> Watched:
+        self,
+        access: adapter.ProviderAccess,
+        resource: external_resource_resources.ProviderResource,
+        mark: str | None,
+    ) -> adapter.Watched:
         """By a digest of all keys below with their ETags, as far as a mount would list them."""
-        path, digest, cursor = checked_path(resource.external_id), hashlib.sha256(), None
+        path, digest, cursor = listings.checked_path(resource.external_id), hashlib.sha256(), None
         below = f"{path}/" if path else ""
         for _ in range(WATCHED_PAGES):
             found = await self._list(access, below, cursor, WATCHED_KEYS, deep=True)
             for _, record in found.records:
-                digest.update(
-                    f"{first_text(record, 'Key')}\0{first_text(record, 'ETag')}\0".encode()
-                )
+                key, tag = (listings.first_text(record, name) for name in ("Key", "ETag"))
+                digest.update(f"{key}\0{tag}\0".encode())
             cursor = found.cursor
             if cursor is None:
-                return Watched(digest.hexdigest(), changed=digest.hexdigest() != mark)
+                return adapter.Watched(digest.hexdigest(), changed=digest.hexdigest() != mark)
         # Too many keys to compare: the listing itself then finds what has changed.
-        return Watched(None)
+        return adapter.Watched(None)
 
     @override
-    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
-        mime_type = media_type(resource.name, resource.mime_type)
-        if resource.external_type == "folder" or not is_text(mime_type):
-            return link_to(resource)
-        web, url = self._signed(access, _key(access, checked_path(resource.external_id)))
-        return content_of(resource, mime_type, await web.text(url))
+    async def read(
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> adapter.ReadContent:
+        mime_type = contents.media_type(resource.name, resource.mime_type)
+        if resource.external_type == "folder" or not contents.is_text(mime_type):
+            return contents.link_to(resource)
+        web, url = self._signed(access, _key(access, listings.checked_path(resource.external_id)))
+        return contents.content_of(resource, mime_type, await web.text(url))
 
     @override
     async def download(
         self,
-        access: ProviderAccess,
-        resource: ProviderResource,
+        access: adapter.ProviderAccess,
+        resource: external_resource_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
-    ) -> Downloaded:
-        web, url = self._signed(access, _key(access, checked_path(resource.external_id)))
-        return await fetch_file(web, resource, url, path, conditions)
+    ) -> adapter.Downloaded:
+        web, url = self._signed(access, _key(access, listings.checked_path(resource.external_id)))
+        return await contents.fetch_file(web, resource, url, path, conditions)
 
     async def _list(
         self,
-        access: ProviderAccess,
+        access: adapter.ProviderAccess,
         below: str,
         cursor: str | None,
         limit: int,
@@ -170,27 +145,27 @@ class S3Adapter(Adapter):
         web, url = self._signed(access, "", asked)
         answer = await web.send(url)
         found = _Listed(prefix, prefix + below)
-        records = XmlRecords(frozenset({"Contents", "CommonPrefixes"}), found.take)
+        records = listings.XmlRecords(frozenset({"Contents", "CommonPrefixes"}), found.take)
         # Megabytes of XML would stop the event loop.
         await asyncio.to_thread(records.feed, answer.body, last=True)
         return found
 
     async def _request(
-        self, access: ProviderAccess, path: str, method: str = "GET"
+        self, access: adapter.ProviderAccess, path: str, method: str = "GET"
     ) -> OutboundResponse:
         web, url = self._signed(access, _key(access, path), method=method)
         return await web.send(url, method=method)
 
     def _signed(
         self,
-        access: ProviderAccess,
+        access: adapter.ProviderAccess,
         key: str,
         query: Mapping[str, str] | None = None,
         method: str = "GET",
     ) -> tuple[Web, str]:
         """The URL of a request, and its headers with the signature."""
         config = _config(access)
-        url = f"{_bucket_url(config)}/{quoted(key)}"
+        url = f"{_bucket_url(config)}/{listings.quoted(key)}"
         if query:
             url += "?" + urlencode(sorted(query.items()), quote_via=quote, safe="~")
         credentials = Credentials(
@@ -205,25 +180,25 @@ class _Signed(Web):
     """Refusals of S3 have a code in their body."""
 
     @override
-    def refusal(self, answer: OutboundResponse) -> ProviderProblem:
+    def refusal(self, answer: OutboundResponse) -> adapter.ProviderProblem:
         codes: list[str] = []
 
-        def take(name: str, record: Record) -> None:
+        def take(name: str, record: listings.Record) -> None:
             if name == "Code":
                 codes.append(record[0][1])
 
         try:
-            XmlRecords(frozenset(), take).feed(answer.body, last=True)
-        except ProviderProblem:
+            listings.XmlRecords(frozenset(), take).feed(answer.body, last=True)
+        except adapter.ProviderProblem:
             # The body of a refusal may be anything; its status then decides.
             codes.clear()
         kind = next((_CODES[code] for code in codes if code in _CODES), None)
         # S3 redirects to the region of a bucket, for which another signature is needed.
         if answer.status == 301:
-            kind = ProblemKind.INVALID
+            kind = adapter.ProblemKind.INVALID
         if kind is None:
             return refusal_of(answer)
-        return ProviderProblem(kind, _SAYS[kind], retry_after=answer.retry_after)
+        return adapter.ProviderProblem(kind, _SAYS[kind], retry_after=answer.retry_after)
 
 
 class _Listed:
@@ -232,23 +207,25 @@ class _Listed:
     def __init__(self, prefix: str, below: str) -> None:
         self._prefix = prefix
         self._below = below
-        self.records: list[tuple[str, Record]] = []
+        self.records: list[tuple[str, listings.Record]] = []
         self.cursor: str | None = None
 
-    def take(self, name: str, record: Record) -> None:
+    def take(self, name: str, record: listings.Record) -> None:
         if name == "NextContinuationToken":
             self.cursor = record[0][1] or None
         elif name in {"Contents", "CommonPrefixes"}:
             self.records.append((name, record))
 
-    def resource(self, name: str, record: Record) -> ProviderResource | None:
+    def resource(
+        self, name: str, record: listings.Record
+    ) -> external_resource_resources.ProviderResource | None:
         """The resource of a record; None for the folder itself, and for keys that are no paths."""
-        key = first_text(record, "Prefix" if name == "CommonPrefixes" else "Key") or ""
+        key = listings.first_text(record, "Prefix" if name == "CommonPrefixes" else "Key") or ""
         if not key.startswith(self._below) or key == self._below:
             return None
         try:
-            path = checked_path(key[len(self._prefix) :])
-        except ProviderProblem:
+            path = listings.checked_path(key[len(self._prefix) :])
+        except adapter.ProviderProblem:
             return None
         if name == "CommonPrefixes":
             return _folder(path)
@@ -257,29 +234,34 @@ class _Listed:
         return _file(path, {name: text for name, text in record if text})
 
 
-def _folder(path: str) -> ProviderResource | None:
-    kind = ResourceSurfaceKind.FOLDER
-    return listed(
+def _folder(path: str) -> external_resource_resources.ProviderResource | None:
+    kind = external_resource_resources.ResourceSurfaceKind.FOLDER
+    return adapter.listed(
         externalType="folder",
         externalId=path,
-        name=name_of(path),
+        name=listings.name_of(path),
         surfaceKind=kind.value,
-        capabilities=[*capabilities_of(kind), Capability.WATCH.value],
-        parentExternalId=parent_of(path),
+        capabilities=[
+            *contents.capabilities_of(kind),
+            external_resource_resources.Capability.WATCH.value,
+        ],
+        parentExternalId=listings.parent_of(path),
     )
 
 
-def _file(path: str, payload: Mapping[str, Any]) -> ProviderResource | None:
-    mime_type = media_type(path, payload.get("ContentType"))
-    kind = kind_of(mime_type)
-    return listed(
+def _file(
+    path: str, payload: Mapping[str, Any]
+) -> external_resource_resources.ProviderResource | None:
+    mime_type = contents.media_type(path, payload.get("ContentType"))
+    kind = contents.kind_of(mime_type)
+    return adapter.listed(
         externalType="file",
         externalId=path,
-        name=name_of(path),
+        name=listings.name_of(path),
         surfaceKind=kind.value,
-        capabilities=capabilities_of(kind),
+        capabilities=contents.capabilities_of(kind),
         mimeType=mime_type,
-        parentExternalId=parent_of(path),
+        parentExternalId=listings.parent_of(path),
         revision=payload.get("ETag"),
         providerModifiedAt=payload.get("LastModified"),
     )
@@ -292,11 +274,11 @@ def _headers(answer: OutboundResponse) -> dict[str, str]:
     }
 
 
-def _config(access: ProviderAccess) -> S3Connection:
+def _config(access: adapter.ProviderAccess) -> S3Connection:
     return S3Connection.model_validate(access.config)
 
 
-def _key(access: ProviderAccess, path: str) -> str:
+def _key(access: adapter.ProviderAccess, path: str) -> str:
     if not path:
         raise no_such_resource()
     return _config(access).prefix + path

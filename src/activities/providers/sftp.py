@@ -10,40 +10,10 @@ from pathlib import Path
 import asyncssh
 from typing_extensions import override
 
-from activities.providers.adapter import (
-    MAX_DOWNLOAD_BYTES,
-    MAX_READ_BYTES,
-    Adapter,
-    Downloaded,
-    Listing,
-    ProblemKind,
-    ProviderAccess,
-    ProviderProblem,
-    ReadContent,
-    ResourcePage,
-    listed,
-)
-from activities.providers.contents import (
-    capabilities_of,
-    content_of,
-    is_text,
-    kind_of,
-    link_to,
-    media_type,
-)
-from activities.providers.listings import (
-    LISTING_SECONDS,
-    FirstNames,
-    checked_path,
-    name_of,
-    parent_of,
-)
+from activities.providers import adapter, contents, listings
 from activities.providers.web import no_such_resource
 from models.sources.connections.providers import SftpConnection
-from models.sources.external_resources.rules.resources import (
-    ProviderResource,
-    ResourceSurfaceKind,
-)
+from models.sources.external_resources.rules import resources as external_resource_resources
 from runtime.clock import wire_timestamp
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError
@@ -54,23 +24,25 @@ _PIECE = 256 * 1024
 _Attributes = asyncssh.SFTPAttrs
 
 
-class SftpAdapter(Adapter):
+class SftpAdapter(adapter.Adapter):
     """Folders and files below a directory. Links are not followed: they may lead anywhere."""
 
-    listing_seconds = LISTING_SECONDS
+    listing_seconds = listings.LISTING_SECONDS
 
     def __init__(self, outbound: OutboundClient) -> None:
         self._outbound = outbound
 
     @override
-    async def check(self, access: ProviderAccess) -> None:
+    async def check(self, access: adapter.ProviderAccess) -> None:
         async with self._session(access) as session:
             await session.found("")
 
     @override
-    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
-        parent = checked_path(listing.parent_external_id)
-        page = FirstNames[_Attributes](listing)
+    async def browse(
+        self, access: adapter.ProviderAccess, listing: adapter.Listing
+    ) -> adapter.ResourcePage:
+        parent = listings.checked_path(listing.parent_external_id)
+        page = listings.FirstNames[_Attributes](listing)
         async with self._session(access) as session:
             async for name, attributes in session.children(parent):
                 kind = _type_of(attributes)
@@ -81,9 +53,9 @@ class SftpAdapter(Adapter):
 
     @override
     async def describe(
-        self, access: ProviderAccess, resource: ProviderResource
-    ) -> ProviderResource:
-        path = checked_path(resource.external_id)
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> external_resource_resources.ProviderResource:
+        path = listings.checked_path(resource.external_id)
         async with self._session(access) as session:
             made = _resource(path, await session.found(path))
         if made is None:
@@ -91,36 +63,43 @@ class SftpAdapter(Adapter):
         return made
 
     @override
-    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
-        mime_type = media_type(resource.name, resource.mime_type)
-        if resource.external_type == "folder" or not is_text(mime_type):
-            return link_to(resource)
-        path = checked_path(resource.external_id)
+    async def read(
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> adapter.ReadContent:
+        mime_type = contents.media_type(resource.name, resource.mime_type)
+        if resource.external_type == "folder" or not contents.is_text(mime_type):
+            return contents.link_to(resource)
+        path = listings.checked_path(resource.external_id)
         async with self._session(access) as session:
             await session.found(path)
-            content = b"".join([piece async for piece in session.pieces(path, MAX_READ_BYTES)])
-        return content_of(resource, mime_type, content.decode(errors="replace"))
+            content = b"".join(
+                [piece async for piece in session.pieces(path, adapter.MAX_READ_BYTES)]
+            )
+        return contents.content_of(resource, mime_type, content.decode(errors="replace"))
 
     @override
     async def download(
         self,
-        access: ProviderAccess,
-        resource: ProviderResource,
+        access: adapter.ProviderAccess,
+        resource: external_resource_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
-    ) -> Downloaded:
-        place, mime_type = checked_path(resource.external_id), media_type(resource.name)
+    ) -> adapter.Downloaded:
+        place, mime_type = (
+            listings.checked_path(resource.external_id),
+            contents.media_type(resource.name),
+        )
         async with self._session(access) as session:
             validators = {"revision": _revision(await session.found(place))}
             if conditions == validators:
-                return Downloaded(resource.name, mime_type, validators, unchanged=True)
+                return adapter.Downloaded(resource.name, mime_type, validators, unchanged=True)
             with await asyncio.to_thread(path.open, "wb") as file:
-                async for piece in session.pieces(place, MAX_DOWNLOAD_BYTES):
+                async for piece in session.pieces(place, adapter.MAX_DOWNLOAD_BYTES):
                     await asyncio.to_thread(file.write, piece)
-        return Downloaded(resource.name, mime_type, validators)
+        return adapter.Downloaded(resource.name, mime_type, validators)
 
     @asynccontextmanager
-    async def _session(self, access: ProviderAccess) -> AsyncIterator["_Session"]:
+    async def _session(self, access: adapter.ProviderAccess) -> AsyncIterator["_Session"]:
         config = SftpConnection.model_validate(access.config)
         try:
             async with (
@@ -130,8 +109,10 @@ class SftpAdapter(Adapter):
             ):
                 yield _Session(client, await client.realpath(config.directory))
         except OutboundError as error:
-            kind = ProblemKind.UNAVAILABLE if error.retryable else ProblemKind.INVALID
-            raise ProviderProblem(kind, error.message) from None
+            kind = (
+                adapter.ProblemKind.UNAVAILABLE if error.retryable else adapter.ProblemKind.INVALID
+            )
+            raise adapter.ProviderProblem(kind, error.message) from None
         except (asyncssh.Error, OSError, EOFError) as error:
             raise _problem(error) from None
 
@@ -207,7 +188,7 @@ class _Session:
                 received += len(piece)
                 if received > limit:
                     message = f"The file is larger than {limit} bytes."
-                    raise ProviderProblem(ProblemKind.TOO_LARGE, message)
+                    raise adapter.ProviderProblem(adapter.ProblemKind.TOO_LARGE, message)
                 yield piece
 
 
@@ -216,20 +197,26 @@ async def _read(file: asyncssh.SFTPClientFile) -> bytes:
     return piece
 
 
-def _resource(path: str, attributes: _Attributes) -> ProviderResource | None:
+def _resource(
+    path: str, attributes: _Attributes
+) -> external_resource_resources.ProviderResource | None:
     external_type = _type_of(attributes)
     if external_type is None:
         return None
-    mime_type = media_type(path) if external_type == "file" else None
-    kind = ResourceSurfaceKind.FOLDER if mime_type is None else kind_of(mime_type)
-    return listed(
+    mime_type = contents.media_type(path) if external_type == "file" else None
+    kind = (
+        external_resource_resources.ResourceSurfaceKind.FOLDER
+        if mime_type is None
+        else contents.kind_of(mime_type)
+    )
+    return adapter.listed(
         externalType=external_type,
         externalId=path,
-        name=name_of(path),
+        name=listings.name_of(path),
         surfaceKind=kind.value,
-        capabilities=capabilities_of(kind),
+        capabilities=contents.capabilities_of(kind),
         mimeType=mime_type,
-        parentExternalId=parent_of(path),
+        parentExternalId=listings.parent_of(path),
         revision=None if mime_type is None else _revision(attributes),
         providerModifiedAt=_moment(attributes.mtime),
     )
@@ -255,7 +242,7 @@ def _read_key(text: str) -> asyncssh.SSHKey:
     try:
         return asyncssh.import_public_key(text)
     except asyncssh.KeyImportError:
-        raise ProviderProblem(ProblemKind.INVALID, "Invalid host key.") from None
+        raise adapter.ProviderProblem(adapter.ProblemKind.INVALID, "Invalid host key.") from None
 
 
 def _private(text: str) -> asyncssh.SSHKey:
@@ -263,26 +250,26 @@ def _private(text: str) -> asyncssh.SSHKey:
         return asyncssh.import_private_key(text)
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError):
         message = "The private key of the connection is invalid or encrypted."
-        raise ProviderProblem(ProblemKind.AUTH, message) from None
+        raise adapter.ProviderProblem(adapter.ProblemKind.AUTH, message) from None
 
 
-def _problem(error: Exception) -> ProviderProblem:
+def _problem(error: Exception) -> adapter.ProviderProblem:
     """The reason asyncssh failed; its own words may hold names of the server's machine."""
     match error:
         case asyncssh.HostKeyNotVerifiable():
             message = "The host key of the server does not match the connection."
-            return ProviderProblem(ProblemKind.AUTH, message)
+            return adapter.ProviderProblem(adapter.ProblemKind.AUTH, message)
         case asyncssh.PermissionDenied():
             message = "The server rejected the credentials of the connection."
-            return ProviderProblem(ProblemKind.AUTH, message)
+            return adapter.ProviderProblem(adapter.ProblemKind.AUTH, message)
         case asyncssh.SFTPNoSuchFile() | asyncssh.SFTPNoSuchPath() | asyncssh.SFTPNotADirectory():
             return no_such_resource()
         case asyncssh.SFTPPermissionDenied():
             message = "The server denied access to the resource."
-            return ProviderProblem(ProblemKind.DENIED, message)
+            return adapter.ProviderProblem(adapter.ProblemKind.DENIED, message)
         case asyncssh.SFTPError() if not isinstance(error, asyncssh.SFTPConnectionLost):
             message = "The server rejected the request."
-            return ProviderProblem(ProblemKind.INVALID, message)
+            return adapter.ProviderProblem(adapter.ProblemKind.INVALID, message)
         case _:
             message = "The connection to the server failed."
-            return ProviderProblem(ProblemKind.UNAVAILABLE, message)
+            return adapter.ProviderProblem(adapter.ProblemKind.UNAVAILABLE, message)

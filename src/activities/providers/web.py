@@ -12,15 +12,7 @@ from typing_extensions import override
 
 from activities.authorizations import Tokens, UnansweredError
 from activities.connections import ConnectionUseError
-from activities.providers.adapter import (
-    MAX_DOWNLOAD_BYTES,
-    MAX_READ_BYTES,
-    Adapter,
-    AdapterWrapper,
-    ProblemKind,
-    ProviderAccess,
-    ProviderProblem,
-)
+from activities.providers import adapter as provider_adapter
 from models.sources.authorizations.rules import ACCESS_TOKEN, is_stale
 from runtime.clock import utc_now
 from runtime.outbound.client import OutboundClient
@@ -54,38 +46,45 @@ class Question(TypedDict, total=False):
     headers: Mapping[str, str]
 
 
-_UNREACHED: Mapping[type[OutboundError], ProblemKind] = {
-    OutboundTimeoutError: ProblemKind.TIMEOUT,
-    ResponseTooLargeError: ProblemKind.TOO_LARGE,
-    OutboundBlockedError: ProblemKind.INVALID,
-    InvalidUrlError: ProblemKind.INVALID,
-    InvalidRequestError: ProblemKind.INVALID,
-    TooManyRedirectsError: ProblemKind.MALFORMED,
+_UNREACHED: Mapping[type[OutboundError], provider_adapter.ProblemKind] = {
+    OutboundTimeoutError: provider_adapter.ProblemKind.TIMEOUT,
+    ResponseTooLargeError: provider_adapter.ProblemKind.TOO_LARGE,
+    OutboundBlockedError: provider_adapter.ProblemKind.INVALID,
+    InvalidUrlError: provider_adapter.ProblemKind.INVALID,
+    InvalidRequestError: provider_adapter.ProblemKind.INVALID,
+    TooManyRedirectsError: provider_adapter.ProblemKind.MALFORMED,
 }
 
-_REFUSED: Mapping[int, tuple[ProblemKind, str]] = {
-    400: (ProblemKind.INVALID, "The provider rejected the request."),
-    401: (ProblemKind.AUTH, "The provider rejected the credentials of the connection."),
-    403: (ProblemKind.DENIED, "The provider denied access to the resource."),
-    404: (ProblemKind.GONE, "The resource was not found at the provider."),
-    410: (ProblemKind.GONE, "The resource was deleted at the provider."),
-    413: (ProblemKind.TOO_LARGE, "The resource is too large for the provider."),
-    416: (ProblemKind.INVALID, "The provider rejected the request."),
-    422: (ProblemKind.INVALID, "The provider rejected the request."),
-    429: (ProblemKind.RATE_LIMITED, "The rate limit of the provider was reached."),
+_REFUSED: Mapping[int, tuple[provider_adapter.ProblemKind, str]] = {
+    400: (provider_adapter.ProblemKind.INVALID, "The provider rejected the request."),
+    401: (
+        provider_adapter.ProblemKind.AUTH,
+        "The provider rejected the credentials of the connection.",
+    ),
+    403: (provider_adapter.ProblemKind.DENIED, "The provider denied access to the resource."),
+    404: (provider_adapter.ProblemKind.GONE, "The resource was not found at the provider."),
+    410: (provider_adapter.ProblemKind.GONE, "The resource was deleted at the provider."),
+    413: (provider_adapter.ProblemKind.TOO_LARGE, "The resource is too large for the provider."),
+    416: (provider_adapter.ProblemKind.INVALID, "The provider rejected the request."),
+    422: (provider_adapter.ProblemKind.INVALID, "The provider rejected the request."),
+    429: (provider_adapter.ProblemKind.RATE_LIMITED, "The rate limit of the provider was reached."),
     # Google says so of too many questions, Notion of too many for all its users.
-    529: (ProblemKind.UNAVAILABLE, "The provider is overloaded."),
+    529: (provider_adapter.ProblemKind.UNAVAILABLE, "The provider is overloaded."),
 }
 
 
-def refusal_of(answer: OutboundResponse) -> ProviderProblem:
+def refusal_of(answer: OutboundResponse) -> provider_adapter.ProviderProblem:
     """The problem that an answer that is no success means, by its status alone."""
     kind, message = _REFUSED.get(
-        answer.status, (ProblemKind.MALFORMED, f"The provider returned {answer.status}.")
+        answer.status,
+        (provider_adapter.ProblemKind.MALFORMED, f"The provider returned {answer.status}."),
     )
     if answer.status >= 500:
-        kind, message = ProblemKind.UNAVAILABLE, f"The provider returned {answer.status}."
-    return ProviderProblem(kind, message, retry_after=answer.retry_after)
+        kind, message = (
+            provider_adapter.ProblemKind.UNAVAILABLE,
+            f"The provider returned {answer.status}.",
+        )
+    return provider_adapter.ProviderProblem(kind, message, retry_after=answer.retry_after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ class Web:
             await asyncio.sleep(problem.retry_after or 0)
         raise AssertionError("the last attempt returns or raises")
 
-    def refusal(self, answer: OutboundResponse) -> ProviderProblem:
+    def refusal(self, answer: OutboundResponse) -> provider_adapter.ProviderProblem:
         """The meaning of a refusal; a provider with words of its own says more."""
         return refusal_of(answer)
 
@@ -158,7 +157,7 @@ class Web:
             query=query or {},
             headers={**self.headers, **(headers or {})},
             timeout_seconds=DOWNLOAD_SECONDS,
-            max_bytes=MAX_DOWNLOAD_BYTES,
+            max_bytes=provider_adapter.MAX_DOWNLOAD_BYTES,
         )
         with await asyncio.to_thread(path.open, "wb") as file:
 
@@ -175,10 +174,12 @@ class Web:
 
     async def text(self, url: str, **options: Unpack[Question]) -> str:
         """Text that can be shown, at most MAX_READ_BYTES of it. Raises ProviderProblem."""
-        answer = await self.send(url, max_bytes=MAX_READ_BYTES, **options)
+        answer = await self.send(url, max_bytes=provider_adapter.MAX_READ_BYTES, **options)
         text = answer.shown_text("text/plain")
         if text is None:
-            raise ProviderProblem(ProblemKind.UNSUPPORTED, "The content is not text.")
+            raise provider_adapter.ProviderProblem(
+                provider_adapter.ProblemKind.UNSUPPORTED, "The content is not text."
+            )
         return text
 
 
@@ -189,11 +190,11 @@ async def sent(
     try:
         return await outbound.send(request, sink)
     except OutboundError as error:
-        kind = _UNREACHED.get(type(error), ProblemKind.UNAVAILABLE)
-        raise ProviderProblem(kind, error.message) from None
+        kind = _UNREACHED.get(type(error), provider_adapter.ProblemKind.UNAVAILABLE)
+        raise provider_adapter.ProviderProblem(kind, error.message) from None
 
 
-def _is_pause(problem: ProviderProblem) -> bool:
+def _is_pause(problem: provider_adapter.ProviderProblem) -> bool:
     return problem.retry_after is not None and problem.retry_after <= MAX_PAUSE
 
 
@@ -207,12 +208,13 @@ def json_of(answer: OutboundResponse) -> JsonValue:
 
 def object_of(answer: OutboundResponse) -> dict[str, Any]:
     """The JSON object of an answer. Raises ProviderProblem."""
-    found = json_of(answer)
-    if not isinstance(found, dict):
-        raise ProviderProblem(
-            ProblemKind.MALFORMED, "The response of the provider is not a JSON object."
+    content = json_of(answer)
+    if not isinstance(content, dict):
+        raise provider_adapter.ProviderProblem(
+            provider_adapter.ProblemKind.MALFORMED,
+            "The response of the provider is not a JSON object.",
         )
-    return found
+    return content
 
 
 def objects(value: object) -> list[dict[str, Any]]:
@@ -237,29 +239,33 @@ def segment_of(text: str) -> str:
     return quote(text, safe="")
 
 
-def secret_of(access: ProviderAccess, username: str | None) -> str:
+def secret_of(access: provider_adapter.ProviderAccess, username: str | None) -> str:
     """The secret a connection signs in with, after its user name if it has one."""
     secret = access.credentials.get("secret", "")
     return secret if username is None else f"{username}:{secret}"
 
 
-def no_such_resource() -> ProviderProblem:
-    return ProviderProblem(ProblemKind.GONE, "The resource was not found at the provider.")
+def no_such_resource() -> provider_adapter.ProviderProblem:
+    return provider_adapter.ProviderProblem(
+        provider_adapter.ProblemKind.GONE, "The resource was not found at the provider."
+    )
 
 
 T = TypeVar("T")
 
 
-class AuthorizedAdapter(AdapterWrapper):
+class AuthorizedAdapter(provider_adapter.AdapterWrapper):
     """Another adapter, whose calls are repeated once with a new token when theirs is rejected."""
 
-    def __init__(self, adapter: Adapter, tokens: Tokens) -> None:
+    def __init__(self, adapter: provider_adapter.Adapter, tokens: Tokens) -> None:
         super().__init__(adapter)
         self._tokens = tokens
 
     @override
     async def _asked(
-        self, access: ProviderAccess, call: Callable[[ProviderAccess], Awaitable[T]]
+        self,
+        access: provider_adapter.ProviderAccess,
+        call: Callable[[provider_adapter.ProviderAccess], Awaitable[T]],
     ) -> T:
         token = access.credentials.get(ACCESS_TOKEN)
         if token is None:
@@ -269,27 +275,33 @@ class AuthorizedAdapter(AdapterWrapper):
             token = access.credentials[ACCESS_TOKEN]
         try:
             return await call(access)
-        except ProviderProblem as problem:
+        except provider_adapter.ProviderProblem as problem:
             # Only a rejected token is renewed. A second rejection is raised, so that no loop
             # follows.
-            if problem.kind is not ProblemKind.AUTH:
+            if problem.kind is not provider_adapter.ProblemKind.AUTH:
                 raise
         return await call(await self._renewed(access, token))
 
-    async def _renewed(self, access: ProviderAccess, rejected: str | None) -> ProviderAccess:
+    async def _renewed(
+        self, access: provider_adapter.ProviderAccess, rejected: str | None
+    ) -> provider_adapter.ProviderAccess:
         try:
             connection = await self._tokens.connected(
                 access.workspace_id, access.connection_id, rejected=rejected
             )
         except ConnectionUseError as error:
-            raise ProviderProblem(ProblemKind.AUTH, error.message) from None
+            raise provider_adapter.ProviderProblem(
+                provider_adapter.ProblemKind.AUTH, error.message
+            ) from None
         except (OutboundError, UnansweredError):
             message = "The provider did not return a new token."
-            raise ProviderProblem(ProblemKind.UNAVAILABLE, message) from None
+            raise provider_adapter.ProviderProblem(
+                provider_adapter.ProblemKind.UNAVAILABLE, message
+            ) from None
         return replace(access, credentials=connection.credentials)
 
 
-class TokenAdapter(Adapter):
+class TokenAdapter(provider_adapter.Adapter):
     """An adapter that asks one API by HTTP, with a token; `headers` are said beside it."""
 
     api_url: ClassVar[str]
@@ -300,7 +312,7 @@ class TokenAdapter(Adapter):
         self._outbound = outbound
         self._api_url = api_url or self.api_url
 
-    def _web(self, access: ProviderAccess, api_url: str = "") -> Web:
+    def _web(self, access: provider_adapter.ProviderAccess, api_url: str = "") -> Web:
         """Requests with the token that a user's authorization gave, or one that was given."""
         token = access.credentials.get(ACCESS_TOKEN) or access.credentials["token"]
         headers = {**authentication("bearer", token), **self.headers}

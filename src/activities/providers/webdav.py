@@ -7,44 +7,10 @@ from urllib.parse import unquote, urlsplit
 
 from typing_extensions import override
 
-from activities.providers.adapter import (
-    MAX_DOWNLOAD_BYTES,
-    Adapter,
-    Downloaded,
-    Listing,
-    ProviderAccess,
-    ProviderProblem,
-    ReadContent,
-    ResourcePage,
-    listed,
-)
-from activities.providers.contents import (
-    capabilities_of,
-    content_of,
-    fetch_file,
-    is_text,
-    kind_of,
-    link_to,
-    media_type,
-)
-from activities.providers.listings import (
-    LISTING_SECONDS,
-    FirstNames,
-    Record,
-    XmlRecords,
-    checked_path,
-    first_text,
-    has_element,
-    name_of,
-    parent_of,
-    quoted,
-)
+from activities.providers import adapter, contents, listings
 from activities.providers.web import DOWNLOAD_SECONDS, Web, no_such_resource, secret_of, sent
 from models.sources.connections.providers import WebdavConnection
-from models.sources.external_resources.rules.resources import (
-    ProviderResource,
-    ResourceSurfaceKind,
-)
+from models.sources.external_resources.rules import resources as external_resource_resources
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundRequest, authentication
 
@@ -63,61 +29,65 @@ class _Found(NamedTuple):
     revision: str | None
 
 
-class WebdavAdapter(Adapter):
+class WebdavAdapter(adapter.Adapter):
     """Folders and files by their paths. WebDAV has no pages: they are cut from whole listings."""
 
-    listing_seconds = LISTING_SECONDS
+    listing_seconds = listings.LISTING_SECONDS
 
     def __init__(self, outbound: OutboundClient) -> None:
         self._outbound = outbound
 
     @override
-    async def check(self, access: ProviderAccess) -> None:
+    async def check(self, access: adapter.ProviderAccess) -> None:
         await self._found(access, "", 0)
 
     @override
-    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
-        parent = checked_path(listing.parent_external_id)
-        page = FirstNames[_Found](listing)
+    async def browse(
+        self, access: adapter.ProviderAccess, listing: adapter.Listing
+    ) -> adapter.ResourcePage:
+        parent = listings.checked_path(listing.parent_external_id)
+        page = listings.FirstNames[_Found](listing)
 
         def take(child: _Found) -> None:
-            if child.path != parent and (parent_of(child.path) or "") == parent:
-                page.take(name_of(child.path), "folder" if child.folder else "file", child)
+            if child.path != parent and (listings.parent_of(child.path) or "") == parent:
+                page.take(listings.name_of(child.path), "folder" if child.folder else "file", child)
 
         await self._propfind(access, parent, 1, take)
         return page.page(lambda _, one: self._resource(access, one))
 
     @override
     async def describe(
-        self, access: ProviderAccess, resource: ProviderResource
-    ) -> ProviderResource:
-        found = await self._found(access, checked_path(resource.external_id), 0)
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> external_resource_resources.ProviderResource:
+        found = await self._found(access, listings.checked_path(resource.external_id), 0)
         made = self._resource(access, found)
         if made is None:
             raise no_such_resource()
         return made
 
     @override
-    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
-        mime_type = media_type(resource.name, resource.mime_type)
-        if resource.external_type == "folder" or not is_text(mime_type):
-            return link_to(resource)
+    async def read(
+        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+    ) -> adapter.ReadContent:
+        mime_type = contents.media_type(resource.name, resource.mime_type)
+        if resource.external_type == "folder" or not contents.is_text(mime_type):
+            return contents.link_to(resource)
         web = self._web(access)
-        text = await web.text(_url(access, checked_path(resource.external_id)))
-        return content_of(resource, mime_type, text)
+        text = await web.text(_url(access, listings.checked_path(resource.external_id)))
+        return contents.content_of(resource, mime_type, text)
 
     @override
     async def download(
         self,
-        access: ProviderAccess,
-        resource: ProviderResource,
+        access: adapter.ProviderAccess,
+        resource: external_resource_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
-    ) -> Downloaded:
-        url = _url(access, checked_path(resource.external_id))
-        return await fetch_file(self._web(access), resource, url, path, conditions)
+    ) -> adapter.Downloaded:
+        url = _url(access, listings.checked_path(resource.external_id))
+        return await contents.fetch_file(self._web(access), resource, url, path, conditions)
 
-    async def _found(self, access: ProviderAccess, path: str, depth: int) -> _Found:
+    async def _found(self, access: adapter.ProviderAccess, path: str, depth: int) -> _Found:
         found: list[_Found] = []
         await self._propfind(access, path, depth, found.append)
         same = [one for one in found if one.path == path]
@@ -126,26 +96,26 @@ class WebdavAdapter(Adapter):
         return same[0]
 
     async def _propfind(
-        self, access: ProviderAccess, path: str, depth: int, take: Callable[[_Found], None]
+        self, access: adapter.ProviderAccess, path: str, depth: int, take: Callable[[_Found], None]
     ) -> None:
         """Pass the resources at a path, and directly below it, to `take`."""
         root = unquote(urlsplit(_url(access, "")).path)
         web = self._web(access)
 
-        def record(name: str, parts: Record) -> None:
+        def record(name: str, parts: listings.Record) -> None:
             found = _entry(parts, root) if name == "response" else None
             if found is not None:
                 take(found)
 
-        records = XmlRecords(frozenset({"response"}), record)
-        problems: list[ProviderProblem] = []
+        records = listings.XmlRecords(frozenset({"response"}), record)
+        problems: list[adapter.ProviderProblem] = []
 
         async def feed(chunk: bytes) -> None:
             # A refusal comes with a body too, which is no multistatus.
             if not problems:
                 try:
                     records.feed(chunk)
-                except ProviderProblem as problem:
+                except adapter.ProviderProblem as problem:
                     problems.append(problem)
 
         request = OutboundRequest(
@@ -154,7 +124,7 @@ class WebdavAdapter(Adapter):
             headers={**web.headers, "Depth": str(depth), "Content-Type": "application/xml"},
             body=_WANTED,
             timeout_seconds=DOWNLOAD_SECONDS,
-            max_bytes=MAX_DOWNLOAD_BYTES,
+            max_bytes=adapter.MAX_DOWNLOAD_BYTES,
         )
         answer = await sent(self._outbound, request, feed)
         if answer.status != 207:
@@ -163,30 +133,36 @@ class WebdavAdapter(Adapter):
             raise problems[0]
         records.feed(b"", last=True)
 
-    def _resource(self, access: ProviderAccess, found: _Found) -> ProviderResource | None:
-        mime_type = None if found.folder else media_type(found.path, found.mime_type)
-        kind = ResourceSurfaceKind.FOLDER if mime_type is None else kind_of(mime_type)
-        return listed(
+    def _resource(
+        self, access: adapter.ProviderAccess, found: _Found
+    ) -> external_resource_resources.ProviderResource | None:
+        mime_type = None if found.folder else contents.media_type(found.path, found.mime_type)
+        kind = (
+            external_resource_resources.ResourceSurfaceKind.FOLDER
+            if mime_type is None
+            else contents.kind_of(mime_type)
+        )
+        return adapter.listed(
             externalType="folder" if found.folder else "file",
             externalId=found.path,
-            name=name_of(found.path),
+            name=listings.name_of(found.path),
             surfaceKind=kind.value,
-            capabilities=capabilities_of(kind),
+            capabilities=contents.capabilities_of(kind),
             mimeType=mime_type,
             canonicalUrl=_url(access, found.path),
-            parentExternalId=parent_of(found.path),
+            parentExternalId=listings.parent_of(found.path),
             revision=found.revision,
         )
 
-    def _web(self, access: ProviderAccess) -> Web:
+    def _web(self, access: adapter.ProviderAccess) -> Web:
         config = WebdavConnection.model_validate(access.config)
         headers = authentication(config.auth, secret_of(access, config.username))
         return Web(self._outbound, config.base_url, headers)
 
 
-def _entry(parts: Record, root: str) -> _Found | None:
+def _entry(parts: listings.Record, root: str) -> _Found | None:
     """A resource below the root; None for anything that a server lists besides."""
-    href = first_text(parts, "href")
+    href = listings.first_text(parts, "href")
     if href is None:
         return None
     place = unquote(urlsplit(href).path)
@@ -196,13 +172,17 @@ def _entry(parts: Record, root: str) -> _Found | None:
     path = place[len(root.rstrip("/")) :].strip("/")
     if any(part in {"", ".", ".."} for part in path.split("/")) and path:
         return None
-    folder = has_element(parts, "collection")
-    changed = f"{first_text(parts, 'getlastmodified')}/{first_text(parts, 'getcontentlength')}"
+    folder = listings.has_element(parts, "collection")
+    moment, size = (
+        listings.first_text(parts, name) for name in ("getlastmodified", "getcontentlength")
+    )
     # Some servers send no ETag.
-    revision = first_text(parts, "getetag") or changed
-    return _Found(path, folder, first_text(parts, "getcontenttype"), None if folder else revision)
+    revision = listings.first_text(parts, "getetag") or f"{moment}/{size}"
+    return _Found(
+        path, folder, listings.first_text(parts, "getcontenttype"), None if folder else revision
+    )
 
 
-def _url(access: ProviderAccess, path: str, *, folder: bool = False) -> str:
+def _url(access: adapter.ProviderAccess, path: str, *, folder: bool = False) -> str:
     base = str(access.config["baseUrl"]).rstrip("/")
-    return f"{base}/{quoted(path)}" + ("/" if folder and path else "")
+    return f"{base}/{listings.quoted(path)}" + ("/" if folder and path else "")

@@ -12,17 +12,10 @@ from typing import Protocol
 from pydantic_core import from_json
 
 from activities.connections import ConnectionUseError, find_connected, noted_call
-from activities.sources import database_process
+from activities.sources import database_process, requests
 from activities.sources.database_process import DatabaseAddress, DatabaseQuery
 from activities.sources.fetching import Fetched, HttpSource, Keep, fetch_first_page, fetch_pages
 from activities.sources.processes import context, process_of, start
-from activities.sources.requests import (
-    FETCH_SECONDS,
-    HTTP_KINDS,
-    MAX_FETCH_BYTES,
-    auth_headers,
-    problem_of,
-)
 from models.content.files.queries import find_file
 from models.core.base import Id, JsonObject
 from models.sources.connections.providers import SQL_PROVIDERS, ProviderName
@@ -123,7 +116,7 @@ async def fetch_rows(
             checked = replace(query, addresses=[str(one) for one in found])
             return await _rows_from_process(checked, path, seconds)
     except OutboundError as error:
-        raise problem_of(error) from error
+        raise requests.problem_of(error) from error
 
 
 async def _rows_from_process(checked: DatabaseQuery, path: Path, seconds: float) -> int:
@@ -240,9 +233,9 @@ class Fetchers:
 
         Raises SourceProblem for a missing secret, or a connection that cannot be used.
         """
-        if request.kind in HTTP_KINDS:
+        if request.kind in requests.HTTP_KINDS:
             return Access(
-                await auth_headers(work, self._keys, request.workspace_id, request.config)
+                await requests.auth_headers(work, self._keys, request.workspace_id, request.config)
             )
         if request.kind is not DataSourceKind.SQL:
             return Access()
@@ -269,8 +262,8 @@ class Fetchers:
         """Fetch what `start` lacks, page by page. Raises SourceProblem."""
         if start.next is None:
             return start
-        if request.kind in HTTP_KINDS:
-            source = self._http(request, access, FETCH_SECONDS)
+        if request.kind in requests.HTTP_KINDS:
+            source = self._http(request, access, requests.FETCH_SECONDS)
             return await fetch_pages(source, directory, keep, start)
         path = directory / "page"
         fetched = await self._whole(request, access, path)
@@ -280,7 +273,7 @@ class Fetchers:
 
     async def sample(self, request: Wanted, access: Access, path: Path, rows: int) -> Fetched:
         """Fetch the first page, or the first rows, into a file. Raises SourceProblem."""
-        if request.kind in HTTP_KINDS:
+        if request.kind in requests.HTTP_KINDS:
             return await fetch_first_page(self._http(request, access, SAMPLE_SECONDS), path)
         return await self._whole(request, access, path, rows)
 
@@ -300,10 +293,10 @@ class Fetchers:
             params=request.config["params"],
             seconds=STATEMENT_SECONDS if sample is None else SAMPLE_SECONDS,
             max_rows=sample or MAX_ROWS,
-            max_bytes=MAX_FETCH_BYTES,
+            max_bytes=requests.MAX_FETCH_BYTES,
             whole=sample is None,
         )
-        seconds = FETCH_SECONDS if sample is None else SAMPLE_SECONDS
+        seconds = requests.FETCH_SECONDS if sample is None else SAMPLE_SECONDS
         rows = await fetch_rows(self._outbound, query, path, seconds)
         return Fetched(pages=1, bytes=_size(path), rows=rows, next=None)
 
@@ -350,7 +343,7 @@ def _reason(error: Exception) -> str | None:
 def _size(path: Path) -> int:
     """The bytes of a file. Raises SourceProblem beyond what a source may hold."""
     size = path.stat().st_size
-    if size > MAX_FETCH_BYTES:
-        limit = MAX_FETCH_BYTES // 1024**2
+    if size > requests.MAX_FETCH_BYTES:
+        limit = requests.MAX_FETCH_BYTES // 1024**2
         raise SourceProblem(ErrorKind.TOO_LARGE, f"The source is larger than {limit} MiB.")
     return size

@@ -8,28 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from activities.sources import requests
 from activities.sources.reading import page_of
 from activities.sources.reading_process import Inspect
-from activities.sources.requests import (
-    FETCH_SECONDS,
-    MAX_FETCH_BYTES,
-    PageFound,
-    check_status,
-    first_page,
-    next_page,
-    problem_of,
-    request_of,
-)
 from models.core.base import JsonObject
 from models.sources.data_sources.rules import DataSourceKind
-from models.sources.tabular.rules.options import (
-    BEGINNING,
-    MAX_ROWS,
-    TableFormat,
-    format_named,
-    format_of_content,
-    read_options,
-)
+from models.sources.tabular.rules import options as tabular_options
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError
@@ -46,10 +30,10 @@ See interface.md#limits.
 
 NOT_MODIFIED = 304
 
-FORMATS: Mapping[DataSourceKind, TableFormat] = {
-    DataSourceKind.HTTP_CSV: TableFormat.CSV,
-    DataSourceKind.HTTP_XLSX: TableFormat.XLSX,
-    DataSourceKind.SQL: TableFormat.NDJSON,
+FORMATS: Mapping[DataSourceKind, tabular_options.TableFormat] = {
+    DataSourceKind.HTTP_CSV: tabular_options.TableFormat.CSV,
+    DataSourceKind.HTTP_XLSX: tabular_options.TableFormat.XLSX,
+    DataSourceKind.SQL: tabular_options.TableFormat.NDJSON,
 }
 """The formats of sources whose kind says it."""
 
@@ -72,7 +56,7 @@ class Fetched:
     digest: str = ""
     keys: Sequence[str] = ()
     charset: str | None = None
-    format: TableFormat | None = None
+    format: tabular_options.TableFormat | None = None
     queried: bool = False
     validators: Mapping[str, str] = field(default_factory=dict)
     unchanged: bool = False
@@ -96,7 +80,7 @@ class HttpSource:
     auth: Mapping[str, str]
     keys: Sequence[str] = ()
     conditions: Mapping[str, str] = field(default_factory=dict)
-    seconds: float = FETCH_SECONDS
+    seconds: float = requests.FETCH_SECONDS
 
     @property
     def paginated(self) -> bool:
@@ -115,7 +99,7 @@ async def fetch_pages(
 ) -> Fetched:
     """Fetch the pages that `start` lacks. Raises SourceProblem."""
     state = start or Fetched()
-    page = first_page(source.config) if state.next == {} else state.next
+    page = requests.first_page(source.config) if state.next == {} else state.next
     while page is not None and state.pages < source.most:
         path = directory / f"page-{state.pages}"
         response = await _fetch(source, state, page, path)
@@ -133,7 +117,7 @@ async def fetch_pages(
 
 async def fetch_first_page(source: HttpSource, path: Path) -> Fetched:
     """Fetch the first page into a file. Raises SourceProblem."""
-    response = await _fetch(source, Fetched(), first_page(source.config), path)
+    response = await _fetch(source, Fetched(), requests.first_page(source.config), path)
     return Fetched(
         charset=response.content_type.charset,
         format=await _format(source, response, path),
@@ -145,11 +129,11 @@ async def _after(
     source: HttpSource, state: Fetched, page: JsonObject, response: OutboundResponse, path: Path
 ) -> Fetched:
     """The part of the source that has been fetched with this page."""
-    following, content, digest = None, PageFound(0, None), ""
+    following, content, digest = None, requests.PageFound(0, None), ""
     if source.paginated:
         content = await _found(source, path)
         digest = await asyncio.to_thread(_digest, path)
-        following = next_page(source.config, page, response, content)
+        following = requests.next_page(source.config, page, response, content)
         _check_progress(
             state, page, following, repeated=bool(content.rows) and digest == state.digest
         )
@@ -170,13 +154,17 @@ async def _after(
     )
 
 
-async def _format(source: HttpSource, response: OutboundResponse, path: Path) -> TableFormat | None:
+async def _format(
+    source: HttpSource, response: OutboundResponse, path: Path
+) -> tabular_options.TableFormat | None:
     """The format that the server states, else the one of the content, where the config has none."""
     if source.config.get("format", "json") is not None:
         return None
     with path.open("rb") as file:
-        begin = await asyncio.to_thread(file.read, BEGINNING)
-    return format_named("", response.content_type.media_type) or format_of_content(begin)
+        begin = await asyncio.to_thread(file.read, tabular_options.BEGINNING)
+    return tabular_options.format_named(
+        "", response.content_type.media_type
+    ) or tabular_options.format_of_content(begin)
 
 
 def _check_progress(
@@ -193,10 +181,12 @@ def _check_progress(
         raise SourceProblem(ErrorKind.FETCH, message, final=True)
 
 
-def _check_page(state: Fetched, found: PageFound) -> None:
+def _check_page(state: Fetched, found: requests.PageFound) -> None:
     """Refuse more rows than a source may have, and a page that lacks a key column."""
-    if state.rows + found.rows > MAX_ROWS:
-        raise SourceProblem(ErrorKind.TOO_LARGE, f"The source has more than {MAX_ROWS:,} rows.")
+    if state.rows + found.rows > tabular_options.MAX_ROWS:
+        raise SourceProblem(
+            ErrorKind.TOO_LARGE, f"The source has more than {tabular_options.MAX_ROWS:,} rows."
+        )
     missing = [name for name in state.keys if name not in found.columns]
     if found.rows and missing:
         raise SourceProblem(
@@ -211,15 +201,15 @@ async def _fetch(
     conditions = source.conditions if state.pages == 0 else {}
     headers = {**source.auth, **conditions}
     query = page.get("query", {})
-    request = request_of(source.config, headers, source.seconds, page.get("url"), query)
+    request = requests.request_of(source.config, headers, source.seconds, page.get("url"), query)
     with path.open("wb") as file:
         try:
             response = await source.outbound.send(request, _sink(file))
         except OutboundError as error:
-            raise problem_of(error) from error
+            raise requests.problem_of(error) from error
     if response.status == NOT_MODIFIED and conditions:
         return response
-    check_status(response)
+    requests.check_status(response)
     # Rows are shown to members who may not see the credentials.
     repeats = bool(source.auth) and await asyncio.to_thread(_repeats, path, source.auth)
     if repeats:
@@ -228,8 +218,8 @@ async def _fetch(
             "The response contains the credentials of the request, so it was discarded.",
             final=True,
         )
-    if state.bytes + response.bytes_received > MAX_FETCH_BYTES:
-        limit = MAX_FETCH_BYTES // 1024**2
+    if state.bytes + response.bytes_received > requests.MAX_FETCH_BYTES:
+        limit = requests.MAX_FETCH_BYTES // 1024**2
         raise SourceProblem(ErrorKind.TOO_LARGE, f"The source is larger than {limit} MiB.")
     return response
 
@@ -278,11 +268,13 @@ def is_blank(path: Path) -> bool:
         return not any(chunk.strip() for chunk in iter(lambda: file.read(_CHUNK), b""))
 
 
-async def _found(source: HttpSource, path: Path) -> PageFound:
+async def _found(source: HttpSource, path: Path) -> requests.PageFound:
     """The facts a page says of itself, read by a process of its own; a blank one has no rows."""
     if await asyncio.to_thread(is_blank, path):
-        return PageFound(0, None)
-    options = read_options(source.config, TableFormat(source.config.get("format", "json")))
+        return requests.PageFound(0, None)
+    options = tabular_options.read_options(
+        source.config, tabular_options.TableFormat(source.config.get("format", "json"))
+    )
     cursor_path = (source.config.get("pagination") or {}).get("cursorPath")
     rows, cursor, columns = await page_of(path, options, Inspect(cursor_path, source.keys))
-    return PageFound(rows, cursor, columns)
+    return requests.PageFound(rows, cursor, columns)

@@ -13,17 +13,6 @@ from pydantic_core import from_json
 
 from activities.sources import reading_process
 from activities.sources.processes import context, process_of, start
-from activities.sources.reading_process import (
-    DESCRIPTION,
-    END,
-    PROBLEM,
-    TOO_MUCH_MEMORY,
-    UNREADABLE,
-    Check,
-    Describe,
-    Fill,
-    Inspect,
-)
 from models.data.fields.rules.fields import FieldKind
 from models.sources.data_source_runs.staging import ReadBatch
 from models.sources.tabular.rules.formats import Conventions
@@ -71,26 +60,28 @@ class Reading:
         self, sample: int, profiled: int | None, **more: Unpack[Mapped]
     ) -> dict[str, Any]:
         """The columns and the first rows of the table. Raises SourceProblem."""
-        return await self._described(Describe(sample, profiled, **more))
+        return await self._described(reading_process.Describe(sample, profiled, **more))
 
-    async def check(self, request: Check) -> dict[str, Any]:
+    async def check(self, request: reading_process.Check) -> dict[str, Any]:
         """The cells and rows that an import would leave out. Raises SourceProblem."""
         return await self._described(request)
 
-    async def _described(self, request: Describe | Check) -> dict[str, Any]:
+    async def _described(
+        self, request: reading_process.Describe | reading_process.Check
+    ) -> dict[str, Any]:
         await self._ask(request)
         answer = await self._answer()
-        assert answer[:1] == DESCRIPTION
+        assert answer[:1] == reading_process.DESCRIPTION
         described: dict[str, Any] = from_json(answer[1:])
         return described
 
-    async def inspect(self, request: Inspect) -> tuple[int, Any, list[str]]:
+    async def inspect(self, request: reading_process.Inspect) -> tuple[int, Any, list[str]]:
         """The rows of a page of JSON, its cursor, and the columns it has. Raises SourceProblem."""
         await self._ask(request)
         rows, cursor, columns = from_json((await self._answer())[1:])
         return rows, cursor, columns
 
-    async def fill(self, request: Fill, stage: Stage) -> dict[str, Any]:
+    async def fill(self, request: reading_process.Fill, stage: Stage) -> dict[str, Any]:
         """Stage the rows as values of fields, batch by batch.
 
         Gives the options that rows need and their fields lack, by the key of the field. Raises
@@ -98,7 +89,7 @@ class Reading:
         """
         await self._ask(request)
         answer = await self._answer()
-        while answer[:1] != END:
+        while answer[:1] != reading_process.END:
             # The next batch comes over while this one is written.
             following = asyncio.create_task(self._answer())
             following.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -110,7 +101,13 @@ class Reading:
         grown: dict[str, Any] = from_json(answer[1:])
         return grown
 
-    async def _ask(self, request: Describe | Check | Inspect | Fill) -> None:
+    async def _ask(
+        self,
+        request: reading_process.Describe
+        | reading_process.Check
+        | reading_process.Inspect
+        | reading_process.Fill,
+    ) -> None:
         # A process that refuses the file before it is asked has ended; its answer is still there.
         with suppress(BrokenPipeError, ConnectionResetError):
             await asyncio.to_thread(self._connection.send, request)
@@ -122,7 +119,7 @@ class Reading:
                 f"Reading the file takes longer than {self._seconds:g} seconds. Split the file."
             )
             raise SourceProblem(ErrorKind.TIMEOUT, message, final=True)
-        if answer[:1] == PROBLEM:
+        if answer[:1] == reading_process.PROBLEM:
             problem = from_json(answer[1:])
             raise SourceProblem(ErrorKind(problem["kind"]), problem["message"], final=True)
         return answer
@@ -145,10 +142,10 @@ def _broken_off(status: int | None) -> Exception:
     """The reason a process ended without an answer, by its exit status."""
     if status == -signal.SIGABRT:
         # The end of a library whose allocation was refused; Python itself raises MemoryError.
-        return SourceProblem(ErrorKind.TOO_LARGE, TOO_MUCH_MEMORY)
+        return SourceProblem(ErrorKind.TOO_LARGE, reading_process.TOO_MUCH_MEMORY)
     if status == -signal.SIGKILL:
         return ReadingEndedError("The process reading the file was killed.")
-    return SourceProblem(ErrorKind.PARSE, UNREADABLE)
+    return SourceProblem(ErrorKind.PARSE, reading_process.UNREADABLE)
 
 
 @asynccontextmanager
@@ -170,7 +167,9 @@ async def reading(
         ours.close()
 
 
-async def page_of(path: Path, options: ReadOptions, request: Inspect) -> tuple[int, Any, list[str]]:
+async def page_of(
+    path: Path, options: ReadOptions, request: reading_process.Inspect
+) -> tuple[int, Any, list[str]]:
     """The rows of a page of JSON, its cursor, and the columns it has. Raises SourceProblem."""
     async with reading([path], options) as page:
         return await page.inspect(request)

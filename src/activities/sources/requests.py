@@ -13,15 +13,8 @@ from models.sources.data_sources.rules import DataSourceKind
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.crypto import KeyRing
 from runtime.database import Work
+from runtime.outbound import messages
 from runtime.outbound.errors import OutboundError, OutboundTimeoutError, ResponseTooLargeError
-from runtime.outbound.messages import (
-    OutboundRequest,
-    OutboundResponse,
-    authentication,
-    is_https_upgrade,
-    parse_url,
-    same_origin,
-)
 
 HTTP_KINDS = frozenset(
     {DataSourceKind.HTTP_JSON, DataSourceKind.HTTP_CSV, DataSourceKind.HTTP_XLSX}
@@ -56,7 +49,7 @@ async def auth_headers(
     value = (await secret_values(work, keys, workspace_id, [name])).get(name)
     if value is None:
         raise SourceProblem(ErrorKind.AUTH, f"Secret {name} not found in the workspace.")
-    return authentication(auth["type"], value, auth.get("headerName"))
+    return messages.authentication(auth["type"], value, auth.get("headerName"))
 
 
 def request_of(
@@ -65,10 +58,10 @@ def request_of(
     seconds: float,
     url: str | None,
     query: Mapping[str, str],
-) -> OutboundRequest:
+) -> messages.OutboundRequest:
     """The request of a config; `url` and `query` request the next page."""
     body: Any = config.get("body")
-    return OutboundRequest(
+    return messages.OutboundRequest(
         method=config.get("method", "GET"),
         url=url or config["url"],
         headers={**config.get("headers", {}), **auth},
@@ -89,7 +82,7 @@ def problem_of(error: OutboundError) -> SourceProblem:
     return SourceProblem(kind, error.message, final=not error.retryable)
 
 
-def check_status(response: OutboundResponse) -> None:
+def check_status(response: messages.OutboundResponse) -> None:
     """Raise SourceProblem for an answer that brings no rows. What it says is not repeated: it may
     echo a secret.
     """
@@ -168,7 +161,7 @@ def first_page(config: JsonObject) -> JsonObject:
 
 
 def next_page(
-    config: JsonObject, page: JsonObject, response: OutboundResponse, content: PageFound
+    config: JsonObject, page: JsonObject, response: messages.OutboundResponse, content: PageFound
 ) -> JsonObject | None:
     """The parameters that ask for the next page; None after the last one.
 
@@ -203,10 +196,10 @@ def _on_origin(url: str, home: str) -> str:
     Raises SourceProblem for any other.
     """
     try:
-        there, here = parse_url(url), parse_url(home)
+        there, here = messages.parse_url(url), messages.parse_url(home)
     except OutboundError as error:
         raise problem_of(error) from error
-    if same_origin(here, there) or is_https_upgrade(here, there):
+    if messages.same_origin(here, there) or messages.is_https_upgrade(here, there):
         return str(there)
     message = (
         f"The next page is on another origin, {there.scheme}://{there.netloc.decode()}, than the"

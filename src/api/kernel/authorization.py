@@ -13,14 +13,7 @@ from uuid import UUID
 
 from starlette.types import Scope as ASGIScope
 
-from api.kernel.browsers import (
-    CookieToken,
-    check_token,
-    header_token,
-    is_safe,
-    is_same_origin,
-    read_session,
-)
+from api.kernel import browsers
 from api.kernel.operation import Access, Operation
 from api.kernel.request import ApiRequest
 from api.kernel.services import Services
@@ -34,31 +27,15 @@ from models.content.files import queries as files
 from models.content.grants import holds_grant
 from models.content.items import queries as items
 from models.content.items.queries import PlacementOf
+from models.core.access import rules as access_rules
 from models.core.access.queries import WorkspaceOf
-from models.core.access.rules import (
-    Actor,
-    Level,
-    Placement,
-    Principal,
-    PrincipalType,
-    Role,
-    Scope,
-    level_on,
-)
 from models.core.secret_keys import require_keys
 from models.data.fields import queries as databases
 from models.data.forms import queries as forms
 from models.data.records import queries as records
 from models.data.time_entries import queries as entries
 from models.messages.webhook_endpoints import queries as webhook_endpoints
-from models.people import api_keys, invitations, members
-from models.people.credentials import (
-    USE_WRITTEN_EVERY,
-    SessionRow,
-    browser_session_user,
-    key_by_digest,
-    session_user,
-)
+from models.people import api_keys, credentials, invitations, members
 from models.people.users import sync_profile
 from models.sources.data_source_runs import overviews as data_source_runs
 from models.sources.data_sources import queries as data_sources
@@ -73,22 +50,22 @@ from runtime.strict_json import StrictJsonError, parse
 _USE_WRITTEN_EVERY = timedelta(minutes=1)
 
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
-Proof: TypeAlias = KeyToken | Session | CookieToken
+Proof: TypeAlias = KeyToken | Session | browsers.CookieToken
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The caller, and their role in each workspace the credential opens."""
 
-    principal: Principal
-    roles: Mapping[UUID, Role]
+    principal: access_rules.Principal
+    roles: Mapping[UUID, access_rules.Role]
     until: datetime | None = None
     """The end of a session in a browser."""
 
 
 def credential_of(
     access: Access, scope: ASGIScope, services: Services
-) -> KeyToken | SessionToken | CookieToken:
+) -> KeyToken | SessionToken | browsers.CookieToken:
     """The credential that a request shows; raises UnauthorizedError and ForeignFormError.
 
     The cookie counts for pages, and for what pages read and do by scripts: browsers add it to
@@ -97,11 +74,11 @@ def credential_of(
     headers: Headers = scope["headers"]
     if access.credential != "browser" and not _takes_cookie(access, headers):
         return read_credential(headers)
-    cookie = read_session(scope, services.settings)
+    cookie = browsers.read_session(scope, services.settings)
     if cookie is None:
         raise unauthorized()
-    if access.cookie and not is_safe(scope):
-        check_token(services.keys, cookie, header_token(headers))
+    if access.cookie and not browsers.is_safe(scope):
+        browsers.check_token(services.keys, cookie, browsers.header_token(headers))
     return replace(cookie, unattended=True) if access.unattended else cookie
 
 
@@ -110,16 +87,18 @@ def _takes_cookie(access: Access, headers: Headers) -> bool:
     return (
         access.cookie
         and not any(name == b"authorization" for name, _ in headers)
-        and is_same_origin(headers)
+        and browsers.is_same_origin(headers)
     )
 
 
-async def prove(services: Services, credential: KeyToken | SessionToken | CookieToken) -> Proof:
+async def prove(
+    services: Services, credential: KeyToken | SessionToken | browsers.CookieToken
+) -> Proof:
     """Check what needs no database: the signature of a session.
 
     Raises UnauthorizedError and UnavailableError.
     """
-    if isinstance(credential, KeyToken | CookieToken):
+    if isinstance(credential, KeyToken | browsers.CookieToken):
         return credential
     if services.sessions is None:
         raise unauthorized()
@@ -145,7 +124,7 @@ async def authenticate(
     """
     if isinstance(proof, KeyToken):
         return await _key(services, work, proof, prefetches)
-    if isinstance(proof, CookieToken):
+    if isinstance(proof, browsers.CookieToken):
         return await _browser_session(services, work, proof)
     return await _session(services, work, proof)
 
@@ -167,7 +146,7 @@ async def _key(
     services: Services, work: UnitOfWork, proof: KeyToken, prefetches: Sequence[Prefetch]
 ) -> Caller:
     keys, token = services.keys, proof.token.encode()
-    row = await key_by_digest(work, keys.digests(token), prefetches)
+    row = await credentials.key_by_digest(work, keys.digests(token), prefetches)
     if row is None:
         # Without the secret key of the database no key is found, and none is invalid.
         await require_keys(work, keys)
@@ -180,39 +159,43 @@ async def _key(
         services.request_log.move_digest(row.id, keys.digest(token), keys.current_id)
     scopes = _scopes(tuple(row.scopes))
     admin = row.platform_admin or services.settings.is_platform_admin(row.email)
-    principal = Principal(
-        type=PrincipalType.API_KEY,
+    principal = access_rules.Principal(
+        type=access_rules.PrincipalType.API_KEY,
         id=row.id,
         user_id=row.user_id,
         key_workspace_id=row.workspace_id,
         key_scopes=scopes,
         # No scope stands for the whole platform: a key that is narrowed in any way is not meant
         # to administer it.
-        platform_admin=admin and len(scopes) == len(Scope),
+        platform_admin=admin and len(scopes) == len(access_rules.Scope),
     )
-    return Caller(principal, {} if row.role is None else {row.workspace_id: Role(row.role)})
+    return Caller(
+        principal, {} if row.role is None else {row.workspace_id: access_rules.Role(row.role)}
+    )
 
 
 async def _session(services: Services, work: UnitOfWork, session: Session) -> Caller:
-    rows = await session_user(work, session.issuer, session.subject)
+    rows = await credentials.session_user(work, session.issuer, session.subject)
     if not rows or _changed(rows[0], session):
         raise UnsyncedProfileError
     return _person(services, rows)
 
 
-async def _browser_session(services: Services, work: UnitOfWork, proof: CookieToken) -> Caller:
-    rows = await browser_session_user(work, proof.digest)
+async def _browser_session(
+    services: Services, work: UnitOfWork, proof: browsers.CookieToken
+) -> Caller:
+    rows = await credentials.browser_session_user(work, proof.digest)
     if not rows:
         raise unauthorized()
-    if not proof.unattended and rows[0].last_used_at <= work.now - USE_WRITTEN_EVERY:
+    if not proof.unattended and rows[0].last_used_at <= work.now - credentials.USE_WRITTEN_EVERY:
         services.request_log.touch_session(proof.digest, work.now)
     return replace(_person(services, rows), until=rows[0].expires_at)
 
 
-def _person(services: Services, rows: Sequence[SessionRow]) -> Caller:
+def _person(services: Services, rows: Sequence[credentials.SessionRow]) -> Caller:
     user = rows[0]
-    principal = Principal(
-        type=PrincipalType.SESSION,
+    principal = access_rules.Principal(
+        type=access_rules.PrincipalType.SESSION,
         id=user.id,
         user_id=user.id,
         platform_admin=user.platform_admin or services.settings.is_platform_admin(user.email),
@@ -220,23 +203,29 @@ def _person(services: Services, rows: Sequence[SessionRow]) -> Caller:
     return Caller(principal, _roles(rows))
 
 
-def _roles(rows: Sequence[SessionRow]) -> dict[UUID, Role]:
-    return {row.workspace_id: Role(row.role) for row in rows if row.workspace_id and row.role}
+def _roles(rows: Sequence[credentials.SessionRow]) -> dict[UUID, access_rules.Role]:
+    return {
+        row.workspace_id: access_rules.Role(row.role)
+        for row in rows
+        if row.workspace_id and row.role
+    }
 
 
-def _changed(row: SessionRow, session: Session) -> bool:
+def _changed(row: credentials.SessionRow, session: Session) -> bool:
     if session.platform_admin not in {None, row.platform_admin}:
         return True
     return bool((row.email, row.name) != (session.email, session.name))
 
 
 @lru_cache(maxsize=1024)
-def _scopes(names: tuple[str, ...]) -> frozenset[Scope]:
+def _scopes(names: tuple[str, ...]) -> frozenset[access_rules.Scope]:
     """The scopes of a key; most keys share a few sets."""
-    return frozenset(Scope(name) for name in names)
+    return frozenset(access_rules.Scope(name) for name in names)
 
 
-Visible = Callable[[UnitOfWork, Sequence[UUID], UUID, UUID], Awaitable[Placement | None]]
+Visible = Callable[
+    [UnitOfWork, Sequence[UUID], UUID, UUID], Awaitable[access_rules.Placement | None]
+]
 """Takes the workspaces, the resource's id and the caller's user id. Gives the placement of a
 resource that exists in one of the workspaces, and None for one that is unknown, deleted or
 elsewhere.
@@ -298,7 +287,7 @@ async def find(
     request.ids = _parse_ids(operation, request)
     if access.resource is not None:
         await _find(access, request, caller, places)
-    elif access.level >= Level.EDIT and request.actor.role is Role.GUEST:
+    elif access.level >= access_rules.Level.EDIT and request.actor.role is access_rules.Role.GUEST:
         await _require_grant(access, request)
 
 
@@ -323,7 +312,7 @@ def _enter_workspace(request: ApiRequest, caller: Caller, workspace_id: UUID | N
         raise NotFoundError("workspace")
     principal = caller.principal
     request.enter(
-        Actor(
+        access_rules.Actor(
             principal=principal,
             workspace_id=workspace_id,
             role=role,
@@ -333,7 +322,7 @@ def _enter_workspace(request: ApiRequest, caller: Caller, workspace_id: UUID | N
 
 
 def _check_credential(access: Access, caller: Caller) -> None:
-    is_key = caller.principal.type is PrincipalType.API_KEY
+    is_key = caller.principal.type is access_rules.PrincipalType.API_KEY
     if access.credential == "session" and is_key:
         raise DeniedError(
             "This operation needs a user session as `Authorization: Bearer`, not an API key."
@@ -420,9 +409,9 @@ async def _find(
     if request.workspace_id is None:
         _enter_workspace(request, caller, placement.workspace_id)
     request.placement = placement
-    role: Role = request.actor.role
-    level = level_on(placement, role)
-    if access.level and level < Level.VIEW:
+    role: access_rules.Role = request.actor.role
+    level = access_rules.level_on(placement, role)
+    if access.level and level < access_rules.Level.VIEW:
         raise NotFoundError(resource)
     if level < access.level:
         raise DeniedError(f"This needs {access.level.name.lower()} access to the {resource}.")

@@ -17,17 +17,7 @@ from api.kernel.browsers import PAGE_HEADERS
 from api.kernel.operation import Operation, body_argument
 from api.kernel.request import ApiRequest, Claim
 from api.kernel.responses import error_response
-from models.core.idempotency import (
-    Reply,
-    claim_key,
-    find_reply,
-    forget_reply,
-    is_kept,
-    is_known,
-    keep_refusal,
-    read_key,
-    remember_reply,
-)
+from models.core import idempotency
 from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
 from runtime.errors import PlatformError, ValidationError
@@ -47,13 +37,13 @@ async def once(
     is the same request until it is answered (interface.md#idempotency). A person without an account
     who sends a form twice at once waits for its one answer.
     """
-    request.idempotency_key = key = read_key(request.idempotency_keys())
+    request.idempotency_key = key = idempotency.read_key(request.idempotency_keys())
     if key is None and not joins:
         return await perform()
     digest = _digest(request, value)
     scope = _scope_of(request, digest if key is None else key.encode())
     call = Claim(scope, digest, request.workspace_id, lasting=key is not None)
-    claimed = await claim_key(
+    claimed = await idempotency.claim_key(
         request.work,
         request.services.keys,
         scope,
@@ -61,7 +51,7 @@ async def once(
         call.workspace_id,
         waits=joins or request.caller is None,
     )
-    if isinstance(claimed, Reply):
+    if isinstance(claimed, idempotency.Reply):
         return _replayed(request, claimed)
     request.claim = call
     request.new_id = claimed
@@ -75,10 +65,10 @@ async def answered_before(
     operation: Operation, request: ApiRequest, places: Sequence[UUID]
 ) -> bool:
     """True when a call with this one's key was about one of the workspaces."""
-    key = read_key(request.idempotency_keys()) if operation.access.idempotent else None
+    key = idempotency.read_key(request.idempotency_keys()) if operation.access.idempotent else None
     if key is None or not places:
         return False
-    return await is_known(request.work, _scope_of(request, key.encode()), places)
+    return await idempotency.is_known(request.work, _scope_of(request, key.encode()), places)
 
 
 async def earlier_answer(
@@ -96,10 +86,12 @@ async def earlier_answer(
         _, value, _ = body_argument(operation, request.raw_body, request.uploaded)
     except ValidationError:
         raise refusal from None
-    request.idempotency_key = key = read_key(request.idempotency_keys())
+    request.idempotency_key = key = idempotency.read_key(request.idempotency_keys())
     assert key is not None
     scope = _scope_of(request, key.encode())
-    reply = await find_reply(request.work, request.services.keys, scope, _digest(request, value))
+    reply = await idempotency.find_reply(
+        request.work, request.services.keys, scope, _digest(request, value)
+    )
     if reply is None:
         raise refusal
     return _replayed(request, reply)
@@ -122,9 +114,11 @@ async def _settle(
     )
     if response is None or not claimed.lasting or is_refusal:
         # A page that shows what is wrong with its form has a new key for the next attempt.
-        await forget_reply(work, claimed.fingerprint)
+        await idempotency.forget_reply(work, claimed.fingerprint)
     else:
-        await remember_reply(work, request.services.keys, claimed.fingerprint, _reply(response))
+        await idempotency.remember_reply(
+            work, request.services.keys, claimed.fingerprint, _reply(response)
+        )
 
 
 async def refused(request: ApiRequest, refusal: PlatformError) -> Response:
@@ -133,18 +127,20 @@ async def refused(request: ApiRequest, refusal: PlatformError) -> Response:
     Raises the refusal itself where none is to be stored, and InProgressError.
     """
     claimed = request.claim
-    if claimed is None or not claimed.lasting or not is_kept(refusal):
+    if claimed is None or not claimed.lasting or not idempotency.is_kept(refusal):
         raise refusal
     request.error = refusal.code
     response = error_response(refusal)
     reply = _reply(response)
     call = claimed.fingerprint, claimed.request_hash
     async with request.services.database.transaction() as work:
-        stored = await keep_refusal(work, request.services.keys, *call, reply, claimed.workspace_id)
+        stored = await idempotency.keep_refusal(
+            work, request.services.keys, *call, reply, claimed.workspace_id
+        )
     return response if stored is reply else _replayed(request, stored)
 
 
-def _replayed(request: ApiRequest, reply: Reply) -> Response:
+def _replayed(request: ApiRequest, reply: idempotency.Reply) -> Response:
     request.replayed = True
     if reply.status >= 400:
         request.error = json.loads(reply.body)["error"]
@@ -165,8 +161,8 @@ def _digest(request: ApiRequest, value: object) -> bytes:
     )
 
 
-def _reply(response: Response) -> Reply:
-    return Reply(response.status_code, bytes(response.body))
+def _reply(response: Response) -> idempotency.Reply:
+    return idempotency.Reply(response.status_code, bytes(response.body))
 
 
 def _scope_of(request: ApiRequest, own: bytes) -> bytes:

@@ -17,38 +17,11 @@ from urllib.parse import parse_qsl
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from api import proposals
 from api.dry_runs import answer_at_once, begin_dry_run, trying, with_changes
-from api.kernel.authorization import (
-    Caller,
-    Proof,
-    UnsyncedProfileError,
-    authenticate,
-    credential_of,
-    enter,
-    find,
-    prefetches_of,
-    prove,
-    sync,
-)
+from api.kernel import authorization, browsers
+from api.kernel import body as kernel_body
 from api.kernel.awaited_work import Deferred, wait_for_answer
-from api.kernel.body import (
-    NO_BODY,
-    Body,
-    ClientGoneError,
-    PacedReceive,
-    announced_body,
-    is_json,
-    read_body,
-)
-from api.kernel.browsers import (
-    CookieToken,
-    Form,
-    check_origin,
-    check_token,
-    form_of,
-    is_safe,
-    read_form,
-)
 from api.kernel.idempotency import answered_before, earlier_answer, keep, once, refused
 from api.kernel.operation import Operation, body_argument, check_echoes, query_arguments
 from api.kernel.request import ApiRequest
@@ -57,22 +30,9 @@ from api.kernel.responses import Data, as_refusal, error_response
 from api.kernel.services import Services
 from api.kernel.sessions import Session
 from api.kernel.uploads import ENVELOPE, form_boundary, upload_limit, uploaded
-from api.proposals import (
-    APPLIED_PROPOSAL,
-    begin_proposal,
-    enter_as_proposed,
-    is_proposable,
-    keep_proposal,
-    sent_request,
-)
+from models.core import openapi
 from models.core.access.rules import PrincipalType
 from models.core.idempotency import is_kept
-from models.core.openapi import (
-    Deprecated,
-    deprecated_in_answer,
-    deprecated_in_body,
-    may_use_deprecated,
-)
 from models.people.request_logs import LogEntry
 from models.workspace.changes.dry_runs import Trial, trial_of
 from models.workspace.changes.requests import SentRequest
@@ -104,12 +64,12 @@ async def _answered(operation: Operation, scope: Scope, receive: Receive) -> Res
     start = time.perf_counter()
     services: Services = scope["app"].state.services
     settings = services.settings
-    paced = PacedReceive(receive, settings.receive_rate, settings.receive_seconds)
+    paced = kernel_body.PacedReceive(receive, settings.receive_rate, settings.receive_seconds)
     request = ApiRequest(scope, paced, services)
     saving.set(services.outbound)
     try:
         response = await _Pipeline(operation, request).answer()
-    except ClientGoneError:
+    except kernel_body.ClientGoneError:
         return None
     except Exception as error:  # noqa: BLE001  # the client is told, whatever it is
         refusal = as_refusal(error)
@@ -132,8 +92,8 @@ class _Pipeline:
 
     operation: Operation
     request: ApiRequest
-    proof: Proof | None = None
-    body: Body = NO_BODY
+    proof: authorization.Proof | None = None
+    body: kernel_body.Body = kernel_body.NO_BODY
     proposed: Operation = field(init=False)
     """The operation itself, with the demands of its own."""
 
@@ -151,16 +111,16 @@ class _Pipeline:
         settings = request.services.settings
         begin_dry_run(self.operation, request)
         self.proposed = self.operation
-        self.operation = begin_proposal(self.operation, request)
+        self.operation = proposals.begin_proposal(self.operation, request)
         access = self.operation.access
         if access.page:
-            check_origin(request.scope)
+            browsers.check_origin(request.scope)
         if access.credential != "none":
-            credential = credential_of(access, request.scope, request.services)
-            self.proof = await prove(request.services, credential)
+            credential = authorization.credential_of(access, request.scope, request.services)
+            self.proof = await authorization.prove(request.services, credential)
             if isinstance(self.proof, Session):
                 request.session_expires_at = self.proof.expires_at
-            elif isinstance(self.proof, CookieToken):
+            elif isinstance(self.proof, browsers.CookieToken):
                 request.cookie = self.proof
             name = request.caller_name = self.proof.caller_name()
             # Before anything is read or asked of the database.
@@ -176,31 +136,31 @@ class _Pipeline:
         limit = settings.batch_body_limit if self.operation.batch else settings.body_limit
         raw = access.raw or access.page
         # Read before the transaction opens: a slow client must not hold a connection.
-        self.body = await read_body(request.scope, request.receive, limit, raw=raw)
-        if access.page and not is_safe(request.scope):
+        self.body = await kernel_body.read_body(request.scope, request.receive, limit, raw=raw)
+        if access.page and not browsers.is_safe(request.scope):
             self._read_form()
         return await self._after_body()
 
     def _read_form(self) -> None:
         """Take the body as a form. Raises ForeignFormError for one of another session."""
-        self._take(read_form(self.request.scope["headers"], self.body))
+        self._take(browsers.read_form(self.request.scope["headers"], self.body))
 
     def _take_fields(self, fields: Mapping[str, str]) -> None:
         """Take the fields before a file as a form, before the file is read."""
-        self._take(form_of(self.request.scope["headers"], fields))
+        self._take(browsers.form_of(self.request.scope["headers"], fields))
 
-    def _take(self, form: Form) -> None:
+    def _take(self, form: browsers.Form) -> None:
         request = self.request
         request.sent_form, self.body = form, form.body
         if request.cookie is not None:
-            check_token(request.services.keys, request.cookie, form.token)
+            browsers.check_token(request.services.keys, request.cookie, form.token)
 
     def _is_upload(self) -> bool:
         """True for a body that goes to the object store: of a page, a form with a file."""
         content_type = b"".join(self.request.headers_named(b"content-type")[:1])
         if self.operation.access.page:
             return form_boundary(content_type) is not None
-        return self.operation.body is None or not is_json(content_type)
+        return self.operation.body is None or not kernel_body.is_json(content_type)
 
     async def _after_body(self) -> Response:
         if self.request.is_proposal:
@@ -217,22 +177,22 @@ class _Pipeline:
         """The result of a step; it is repeated when the session's profile must be stored first."""
         try:
             return await step()
-        except UnsyncedProfileError:
+        except authorization.UnsyncedProfileError:
             assert isinstance(self.proof, Session)
-            await sync(self.request.services, self.proof)
+            await authorization.sync(self.request.services, self.proof)
             return await step()
 
     async def _precheck(self) -> None:
         """Refuse an upload by its caller and headers, before its body is read."""
         services = self.request.services
         limit = upload_limit(services.settings, self.operation.access.bundles) + ENVELOPE
-        announced = announced_body(self.request.scope, limit)
+        announced = kernel_body.announced_body(self.request.scope, limit)
         async with services.shares.held(self.request.share), services.database.reading() as work:
             self.request.begin(work)
             caller = await self._authenticated(announced)
-            places = enter(self.operation, self.request, caller)
+            places = authorization.enter(self.operation, self.request, caller)
             try:
-                await find(self.operation, self.request, caller, places)
+                await authorization.find(self.operation, self.request, caller, places)
             except (DeniedError, NotFoundError):
                 # An upload that was answered before is read to be compared.
                 if not await answered_before(self.operation, self.request, places):
@@ -257,17 +217,17 @@ class _Pipeline:
     async def _propose(self) -> Response:
         """The answer of a request that is kept, with the changes of its dry run."""
         request = self.request
-        original = sent_request(request, self.body.raw)
+        original = proposals.sent_request(request, self.body.raw)
         async with request.services.shares.held(request.share, heavy=self.operation.heavy):
             async with trying(request) as work:
                 request.begin(work)
                 answer = await self._admit()
                 if answer is None:
                     author = request.actor
-                    enter_as_proposed(request, self.proposed.access)
+                    proposals.enter_as_proposed(request, self.proposed.access)
                     answer = await self._called_at_once()
                 if request.replayed:
-                    answer.headers.update(APPLIED_PROPOSAL)
+                    answer.headers.update(proposals.APPLIED_PROPOSAL)
                     return answer
                 trial = await trial_of(work, request.principal, author)
             async with request.services.database.transaction() as work:
@@ -281,7 +241,9 @@ class _Pipeline:
         _, value, _ = body_argument(self.operation, self.body.raw)
 
         async def keep() -> Response:
-            return await keep_proposal(self.request, self.proposed, original, status, trial)
+            return await proposals.keep_proposal(
+                self.request, self.proposed, original, status, trial
+            )
 
         kept = await once(self.request, value, keep, joins=False)
         assert isinstance(kept, Response)
@@ -309,19 +271,21 @@ class _Pipeline:
         """
         operation, request = self.operation, self.request
         caller = await self._authenticated(self.body)
-        places = enter(operation, request, caller)
+        places = authorization.enter(operation, request, caller)
         try:
-            await find(operation, request, caller, places)
+            await authorization.find(operation, request, caller, places)
         except (DeniedError, NotFoundError) as refusal:
             return await earlier_answer(operation, request, places, refusal)
         return None
 
-    async def _authenticated(self, body: Body) -> Caller:
+    async def _authenticated(self, body: kernel_body.Body) -> authorization.Caller:
         """The caller. Raises the refusal of a bad body of theirs."""
         request = self.request
         assert self.proof is not None
-        prefetches = prefetches_of(self.operation, request)
-        caller = await authenticate(request.services, request.work, self.proof, prefetches)
+        prefetches = authorization.prefetches_of(self.operation, request)
+        caller = await authorization.authenticate(
+            request.services, request.work, self.proof, prefetches
+        )
         request.caller, request.roles = caller.principal, caller.roles
         if caller.until is not None:
             request.session_expires_at = caller.until
@@ -359,7 +323,7 @@ class _Pipeline:
             return await run()
         return await once(request, value, run, joins=operation.access.joins)
 
-    def _deprecated(self, body: object) -> Sequence[Deprecated]:
+    def _deprecated(self, body: object) -> Sequence[openapi.Deprecated]:
         """The deprecated parts of all that the request uses."""
         operation, query = self.operation, self.request.scope["query_string"]
         deprecations = [operation.deprecated] if operation.deprecated is not None else []
@@ -370,9 +334,9 @@ class _Pipeline:
                 for name in names.keys() & operation.query.keys()
                 for mark in operation.query[name].deprecated
             ]
-        if operation.body is not None and may_use_deprecated(operation.body.shape):
-            deprecations += deprecated_in_body(body)
-        return [*deprecations, *deprecated_in_answer(operation.endpoint)]
+        if operation.body is not None and openapi.may_use_deprecated(operation.body.shape):
+            deprecations += openapi.deprecated_in_body(body)
+        return [*deprecations, *openapi.deprecated_in_answer(operation.endpoint)]
 
     def _encoded(self, result: object) -> Response | Deferred:
         if isinstance(result, Deferred | Response):
@@ -412,7 +376,7 @@ async def call_within(outer: ApiRequest, original: SentRequest) -> Response:
     It is about the same workspace. Work that it accepts is not waited for. Raises its refusals.
     """
     found = outer.app.operation_at(original.method, original.path)
-    if found is None or not is_proposable(found[0]):
+    if found is None or not proposals.is_proposable(found[0]):
         raise NotFoundError("path")
     operation, values = found
     headers = [(name.encode(), value.encode("latin-1")) for name, value in original.headers.items()]
@@ -429,13 +393,17 @@ async def call_within(outer: ApiRequest, original: SentRequest) -> Response:
     request.begin(outer.work)
     request.caller, request.roles, request.raw_body = outer.caller, outer.roles, original.body
     request.caller_name, request.share = outer.caller_name, outer.share
-    caller = Caller(outer.principal, outer.roles)
-    await find(operation, request, caller, enter(operation, request, caller))
+    caller = authorization.Caller(outer.principal, outer.roles)
+    await authorization.find(
+        operation, request, caller, authorization.enter(operation, request, caller)
+    )
     if request.workspace_id != outer.workspace_id:
         raise NotFoundError("path")
     if operation.access.starts_run:
         outer.count_run_starts(1)
-    return await _Pipeline(operation, request, body=Body(original.body))._called_at_once()
+    return await _Pipeline(
+        operation, request, body=kernel_body.Body(original.body)
+    )._called_at_once()
 
 
 _MAX_LOGGED_PATH = 2000

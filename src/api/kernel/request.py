@@ -19,16 +19,9 @@ from api.kernel.limits import Quota
 from api.kernel.responses import Data
 from api.kernel.services import Services
 from models.content.files.rules import Content
+from models.core import pagination
 from models.core.access.rules import Actor, Placement, Principal, Role
 from models.core.openapi import Deprecated
-from models.core.pagination import (
-    DEFAULT_LIMIT,
-    MAX_LIMIT,
-    WHOLE_LIMIT,
-    Page,
-    PageRequest,
-    page_request,
-)
 from models.core.revisions import expected_version, read_if_match
 from runtime.database import UnitOfWork
 from runtime.ids import new_id, parse_id
@@ -40,7 +33,7 @@ WAIT_SECONDS = 60
 """The longest that a caller may wait for work."""
 
 
-def _limit(value: object, most: int = MAX_LIMIT) -> object:
+def _limit(value: object, most: int = pagination.MAX_LIMIT) -> object:
     if not isinstance(value, str):
         return value
     count = _COUNT.fullmatch(value)
@@ -79,14 +72,14 @@ def _id(value: object) -> object:
 Limit = Annotated[
     int,
     BeforeValidator(_limit),
-    WithJsonSchema({"type": "integer", "minimum": 1, "default": DEFAULT_LIMIT}),
+    WithJsonSchema({"type": "integer", "minimum": 1, "default": pagination.DEFAULT_LIMIT}),
 ]
 """The number of rows to show: default 30, more than 100 is read as 100."""
 
 WholeLimit = Annotated[
     int,
-    BeforeValidator(partial(_limit, most=WHOLE_LIMIT)),
-    WithJsonSchema({"type": "integer", "minimum": 1, "default": WHOLE_LIMIT}),
+    BeforeValidator(partial(_limit, most=pagination.WHOLE_LIMIT)),
+    WithJsonSchema({"type": "integer", "minimum": 1, "default": pagination.WHOLE_LIMIT}),
 ]
 """The number of rows to show of a list that is answered whole by default, up to 1000 rows."""
 
@@ -333,9 +326,11 @@ class ApiRequest(Request):
         is_fresh = seconds is None
         return cast("Data[T]", Deferred(poll, within, wait, is_fresh=is_fresh, headers=headers))
 
-    def page(self, name: str, limit: int, cursor: str | None, *filters: object) -> PageRequest:
+    def page(
+        self, name: str, limit: int, cursor: str | None, *filters: object
+    ) -> pagination.PageRequest:
         """The page of the list `name` that was asked for; a cursor is bound to the filters too."""
-        return page_request(
+        return pagination.page_request(
             self.services.keys,
             limit,
             cursor,
@@ -345,7 +340,7 @@ class ApiRequest(Request):
             *filters,
         )
 
-    def array(self, page: Page[T]) -> Data[list[T]]:
+    def array(self, page: pagination.Page[T]) -> Data[list[T]]:
         """The items of a page as an array; the header `Link` leads to the next page."""
         self.next_cursor = page.cursor
         return Data(page.items)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import psycopg
+import sqlalchemy as sa
 import structlog
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import exc
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -26,9 +26,9 @@ from runtime.observability.logs import describe
 from runtime.postgresql.sessions import is_disk_full
 
 _UNREACHABLE = (
-    exc.OperationalError,
-    exc.InterfaceError,
-    exc.TimeoutError,
+    sa.exc.OperationalError,
+    sa.exc.InterfaceError,
+    sa.exc.TimeoutError,
     psycopg.OperationalError,
 )
 

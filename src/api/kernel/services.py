@@ -10,8 +10,8 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
+import sqlalchemy as sa
 import structlog
-from sqlalchemy import exc
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -116,7 +116,7 @@ class RequestLogWriter:
                     await mark_keys_used(work, used_keys)
                     await mark_sessions_used(work, used_sessions)
                     await move_digests(work, moved_digests)
-            except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError):
+            except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError):
                 self._entries.extendleft(reversed(batch))
                 self._used_keys = {**used_keys, **self._used_keys}
                 self._used_sessions = {**used_sessions, **self._used_sessions}
@@ -124,7 +124,7 @@ class RequestLogWriter:
                 self._filled.set()
                 _log.warning("request_log_waits_for_the_database", queued=len(self._entries))
                 return
-            except exc.DBAPIError as error:
+            except sa.exc.DBAPIError as error:
                 self.dropped += len(batch)
                 _log.warning("request_log_batch_refused", error_type=type(error.orig).__name__)
 

@@ -9,22 +9,9 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_pascal
 
 from api.kernel.routing import Route
+from api.reference import schemas as reference_schemas
 from api.reference.events import describe_events
 from api.reference.openapi import render
-from api.reference.schemas import (
-    FILTER_KEYS,
-    ByKind,
-    Schema,
-    WithBindings,
-    describe,
-    drop_nulls,
-    inline_pages,
-    reached,
-    ref,
-    references,
-    resolved,
-    untitled,
-)
 from models.automation.actions.rules import CONFIGS as ACTIONS
 from models.automation.actions.rules import ActionKind
 from models.automation.automations.rules.graph.catalog import NAMED
@@ -85,7 +72,7 @@ _CHANGES = {
 }
 """The bodies whose part is described by no kind, each with the one where it is."""
 
-_PARTIAL: Schema = {
+_PARTIAL: reference_schemas.Schema = {
     "title": "PartialConfig",
     "description": (
         "A partial config: of a draft, whose problems are `referenceIssues` until it is published,"
@@ -132,22 +119,26 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
         _any_kind(schemas, body, union.part, filter(None, configs))
     allow_references(schemas)
     describe_events(document)
-    whole: dict[str, Any] = resolved(document, schemas)
-    inline_pages(whole)
-    drop_nulls(whole, as_sent=shapes["PlannedOperation"])
+    whole: dict[str, Any] = reference_schemas.resolved(document, schemas)
+    reference_schemas.inline_pages(whole)
+    reference_schemas.drop_nulls(whole, as_sent=shapes["PlannedOperation"])
     show_examples(whole)
     whole["components"]["schemas"] = dict(sorted(whole["components"]["schemas"].items()))
     return whole
 
 
-def _add(schemas: dict[str, Schema], name: str, schema: Schema) -> None:
+def _add(
+    schemas: dict[str, reference_schemas.Schema], name: str, schema: reference_schemas.Schema
+) -> None:
     """Add a component. Raises RuntimeError for a name that another component has already."""
     known = schemas.setdefault(name, schema)
-    if resolved(untitled(known), schemas) != resolved(untitled(schema), schemas):
+    if reference_schemas.resolved(
+        reference_schemas.untitled(known), schemas
+    ) != reference_schemas.resolved(reference_schemas.untitled(schema), schemas):
         raise RuntimeError(f"The document has two components with the name {name}.")
 
 
-def _parts(bodies: Mapping[str, Schema]) -> dict[str, Schema]:
+def _parts(bodies: Mapping[str, reference_schemas.Schema]) -> dict[str, reference_schemas.Schema]:
     """The unnamed parts of bodies: configs, settings, filters, bindings, triggers."""
     plain: dict[str, Any] = {
         "Binding": Binding,
@@ -160,11 +151,19 @@ def _parts(bodies: Mapping[str, Schema]) -> dict[str, Schema]:
         **_named(provider.config for provider in PROVIDERS.values()),
     }
     configs = _named([*NODES.values(), *ACTIONS.values()])
-    schemas = describe({**plain, **configs}) | {"PartialConfig": _PARTIAL}
-    schemas = {name: resolved(schema, {**bodies, **schemas}) for name, schema in schemas.items()}
-    shared = bodies.keys() | reached(schemas, iter(plain))
-    fixed = dict.fromkeys(reached(schemas, iter(["Filter"])), FILTER_KEYS) | _fixed()
-    bound = WithBindings(schemas, shared, fixed)
+    schemas = reference_schemas.describe({**plain, **configs}) | {"PartialConfig": _PARTIAL}
+    schemas = {
+        name: reference_schemas.resolved(schema, {**bodies, **schemas})
+        for name, schema in schemas.items()
+    }
+    shared_names = bodies.keys() | reference_schemas.reached(schemas, iter(plain))
+    fixed = (
+        dict.fromkeys(
+            reference_schemas.reached(schemas, iter(["Filter"])), reference_schemas.FILTER_KEYS
+        )
+        | _fixed()
+    )
+    bound = reference_schemas.WithBindings(schemas, shared_names, fixed)
     for name in configs:
         bound.component(name)
     made = schemas | bound.made
@@ -187,14 +186,14 @@ def _fixed() -> dict[str, tuple[str, ...]]:
     return nodes | {"SequenceConfig": ("steps",), "ImportResourceConfig": (*NAMED.values(),)}
 
 
-def _with_kind(kind: ActionKind, config: Schema) -> Schema:
+def _with_kind(kind: ActionKind, config: reference_schemas.Schema) -> reference_schemas.Schema:
     """The config of an action, which may repeat the kind of the action."""
     named = {"kind": {"type": "string", "const": kind.value}}
     title = f"{to_pascal(kind)}ActionConfig"
     return {**config, "title": title, "properties": {**named, **config.get("properties", {})}}
 
 
-def _unions() -> list[ByKind]:
+def _unions() -> list[reference_schemas.ByKind]:
     nodes = {kind.value: model.__name__ for kind, model in NODES.items()}
     actions = {kind.value: f"{to_pascal(kind)}ActionConfig" for kind in ACTIONS}
     steps = {kind.value: model.__name__ for kind, model in ACTIONS.items()}
@@ -203,35 +202,51 @@ def _unions() -> list[ByKind]:
     sources = {kind.value: model.__name__ for kind, model in SOURCES.items()}
     providers = {name.value: one.config.__name__ for name, one in PROVIDERS.items()}
     return [
-        ByKind("GraphNode", "config", nodes, "{}Node".format, partial=True),
-        ByKind("Step", "config", steps, "{}Step".format, partial=True),
-        ByKind("CreateAction", "config", actions, "Create{}Action".format),
-        ByKind("ActionItemConfig", "config", actions, "{}ActionItemConfig".format),
-        ByKind("ActionDetail", "config", actions, "{}Action".format),
-        ByKind("CreateField", "settings", fields, "Create{}Field".format),
-        ByKind("ConvertField", "settings", fields, "ConvertTo{}Field".format),
-        ByKind("FieldShape", "settings", fields, "{}Field".format),
-        ByKind("CreateDataSource", "config", sources, "Create{}DataSource".format),
-        ByKind("DataSourceItemConfig", "config", sources, "{}DataSourceItemConfig".format),
-        ByKind("PreviewDataSource", "config", sources, "Preview{}DataSource".format),
-        ByKind("DataSourceDetail", "config", sources, "{}DataSource".format),
-        ByKind("CreateConnection", "config", providers, "Create{}Connection".format, by="provider"),
-        ByKind("ConnectionDetail", "config", providers, "{}ConnectionDetail".format, by="provider"),
+        reference_schemas.ByKind("GraphNode", "config", nodes, "{}Node".format, partial=True),
+        reference_schemas.ByKind("Step", "config", steps, "{}Step".format, partial=True),
+        reference_schemas.ByKind("CreateAction", "config", actions, "Create{}Action".format),
+        reference_schemas.ByKind(
+            "ActionItemConfig", "config", actions, "{}ActionItemConfig".format
+        ),
+        reference_schemas.ByKind("ActionDetail", "config", actions, "{}Action".format),
+        reference_schemas.ByKind("CreateField", "settings", fields, "Create{}Field".format),
+        reference_schemas.ByKind("ConvertField", "settings", fields, "ConvertTo{}Field".format),
+        reference_schemas.ByKind("FieldShape", "settings", fields, "{}Field".format),
+        reference_schemas.ByKind(
+            "CreateDataSource", "config", sources, "Create{}DataSource".format
+        ),
+        reference_schemas.ByKind(
+            "DataSourceItemConfig", "config", sources, "{}DataSourceItemConfig".format
+        ),
+        reference_schemas.ByKind(
+            "PreviewDataSource", "config", sources, "Preview{}DataSource".format
+        ),
+        reference_schemas.ByKind("DataSourceDetail", "config", sources, "{}DataSource".format),
+        reference_schemas.ByKind(
+            "CreateConnection", "config", providers, "Create{}Connection".format, by="provider"
+        ),
+        reference_schemas.ByKind(
+            "ConnectionDetail", "config", providers, "{}ConnectionDetail".format, by="provider"
+        ),
         items_by_kind(),
-        ByKind("Operation", "input", INPUTS, "{}Operation".format),
-        ByKind("PlannedOperation", "input", INPUTS, "Planned{}Operation".format),
+        reference_schemas.ByKind("Operation", "input", INPUTS, "{}Operation".format),
+        reference_schemas.ByKind("PlannedOperation", "input", INPUTS, "Planned{}Operation".format),
     ]
 
 
-def _any_kind(schemas: dict[str, Schema], body: str, part: str, configs: Iterable[str]) -> None:
+def _any_kind(
+    schemas: dict[str, reference_schemas.Schema], body: str, part: str, configs: Iterable[str]
+) -> None:
     """A change does not repeat the kind, so what it changes is one of the configs of all kinds."""
     was = schemas[body]["properties"][part]
     nothing = [{"type": "null"}] if {"type": "null"} in was.get("anyOf", []) else []
-    options = [ref(config) for config in dict.fromkeys(configs)]
+    options = [reference_schemas.ref(config) for config in dict.fromkeys(configs)]
     schemas[body]["properties"][part] = {"anyOf": [*options, *nothing]}
 
 
-def item_configs(bodies: Mapping[str, Schema]) -> dict[str, Schema]:
+def item_configs(
+    bodies: Mapping[str, reference_schemas.Schema],
+) -> dict[str, reference_schemas.Schema]:
     """The other configs: the body that creates the target, without what its item says."""
     return {
         _config(kind): _without(bodies[f"Create{to_pascal(kind)}"], owned, _config(kind))
@@ -239,7 +254,7 @@ def item_configs(bodies: Mapping[str, Schema]) -> dict[str, Schema]:
     }
 
 
-def items_by_kind() -> ByKind:
+def items_by_kind() -> reference_schemas.ByKind:
     """The body of create item by its kind."""
     configs: dict[str, str | None] = dict.fromkeys(ItemKind)
     configs |= dict.fromkeys(WITH_CONTENT, SurfaceContent.__name__)
@@ -247,14 +262,18 @@ def items_by_kind() -> ByKind:
     configs |= {kind.value: _config(kind) for kind in OWNED}
     content = {kind.value: "content" for kind in WITH_CONTENT}
     name = "Create{}Item".format
-    return ByKind("CreateItem", "config", configs, name, elsewhere=content, needed=True)
+    return reference_schemas.ByKind(
+        "CreateItem", "config", configs, name, elsewhere=content, needed=True
+    )
 
 
 def _config(kind: ItemKind) -> str:
     return f"{to_pascal(kind)}ItemConfig"
 
 
-def _without(body: Schema, owned: tuple[str, ...], title: str) -> Schema:
+def _without(
+    body: reference_schemas.Schema, owned: tuple[str, ...], title: str
+) -> reference_schemas.Schema:
     properties = {key: one for key, one in body["properties"].items() if key not in owned}
     # An automation without a graph begins with an empty one.
     required = [key for key in body.get("required", []) if key not in {*owned, "graph"}]
@@ -267,7 +286,7 @@ def _without(body: Schema, owned: tuple[str, ...], title: str) -> Schema:
 INPUTS = {kind.value: f"{to_pascal(kind.value)}Input" for kind in OperationKind}
 """The component of each kind's input."""
 
-_REFERENCE: Schema = {
+_REFERENCE: reference_schemas.Schema = {
     "title": "Reference",
     "description": "In place of an id: what the operation, or part of it, with this `ref` created.",
     "type": "object",
@@ -275,7 +294,7 @@ _REFERENCE: Schema = {
     "required": ["ref"],
     "additionalProperties": False,
 }
-_REFERRING: Schema = {
+_REFERRING: reference_schemas.Schema = {
     "title": "Referring",
     "description": "The same, with a `Reference` in place of any id.",
     "type": "object",
@@ -283,10 +302,10 @@ _REFERRING: Schema = {
 }
 
 
-def operation_inputs() -> dict[str, Schema]:
+def operation_inputs() -> dict[str, reference_schemas.Schema]:
     """The inputs, and the parts that no body of an operation has."""
     models = {model.__name__: model for rule in RULES.values() for model in (rule.about, rule.body)}
-    schemas = describe(models)
+    schemas = reference_schemas.describe(models)
     inputs = {
         INPUTS[kind.value]: _joined(
             schemas[rule.about.__name__], schemas[rule.body.__name__], INPUTS[kind.value], kind
@@ -297,7 +316,9 @@ def operation_inputs() -> dict[str, Schema]:
     return {**parts, **inputs, "Reference": _REFERENCE, "Referring": _REFERRING}
 
 
-def _joined(about: Schema, body: Schema, title: str, kind: OperationKind) -> Schema:
+def _joined(
+    about: reference_schemas.Schema, body: reference_schemas.Schema, title: str, kind: OperationKind
+) -> reference_schemas.Schema:
     note = NOTES[kind]
     # As in the bodies themselves: a key that is left out of a change stays as it is.
     left_out = {"title", "default"} if kind.value.startswith("update_") else {"title"}
@@ -315,14 +336,16 @@ def _joined(about: Schema, body: Schema, title: str, kind: OperationKind) -> Sch
     }
 
 
-def allow_references(schemas: dict[str, Schema]) -> None:
+def allow_references(schemas: dict[str, reference_schemas.Schema]) -> None:
     """Replace each id in an input by a reference."""
     for name in INPUTS.values():
         properties = schemas[name]["properties"].items()
         schemas[name]["properties"] = {key: _referring(one, schemas) for key, one in properties}
 
 
-def _referring(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
+def _referring(
+    schema: reference_schemas.Schema, schemas: Mapping[str, reference_schemas.Schema]
+) -> reference_schemas.Schema:
     if "anyOf" in schema:
         options: list[Any] = []
         for option in schema["anyOf"]:
@@ -333,10 +356,13 @@ def _referring(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
         if isinstance(schema.get(key), dict):
             return {**schema, key: _referring(schema[key], schemas)}
     if schema.get("format") == "uuid":
-        return {"anyOf": [schema, ref("Reference")]}
-    parts = [schemas[name] for name in reached(schemas, references(schema))]
+        return {"anyOf": [schema, reference_schemas.ref("Reference")]}
+    parts = [
+        schemas[name]
+        for name in reference_schemas.reached(schemas, reference_schemas.references(schema))
+    ]
     holds_ids = any(_holds_id(part) for part in parts)
-    return {"anyOf": [schema, ref("Referring")]} if holds_ids else schema
+    return {"anyOf": [schema, reference_schemas.ref("Referring")]} if holds_ids else schema
 
 
 def _holds_id(part: object) -> bool:

@@ -11,30 +11,9 @@ from urllib.parse import quote
 import typer
 
 from cli.api_client import ApiClient, Json, RefusedError
+from cli.client import output, profiles
 from cli.client.following import follow
 from cli.client.impact import DRY_RUN, print_changes
-from cli.client.output import (
-    clock,
-    list_of,
-    overview_of,
-    page_of,
-    path_of,
-    plain,
-    print_json,
-    print_rows,
-    show_page,
-    taken,
-)
-from cli.client.profiles import (
-    JSON,
-    LIMIT,
-    PROFILE,
-    STATE_DIR,
-    Place,
-    connected,
-    retry_body,
-    run_command,
-)
 from cli.console import aside, say, terminal
 
 runs = typer.Typer(
@@ -72,10 +51,10 @@ def list_runs(
     max_seconds: Annotated[_SECONDS, typer.Option(help="Maximum duration.")] = None,
     error_code: Annotated[_TEXT, typer.Option(help="Error code of the failed node.")] = None,
     failed_node: Annotated[_TEXT, typer.Option(metavar="ID", help="Failed node.")] = None,
-    limit: LIMIT = 30,
-    json: JSON = False,
-    profile: PROFILE = None,
-    state_dir: STATE_DIR = None,
+    limit: profiles.LIMIT = 30,
+    json: profiles.JSON = False,
+    profile: profiles.PROFILE = None,
+    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """List runs, newest first. Filters are combined."""
     filters = {
@@ -86,26 +65,32 @@ def list_runs(
         "minSeconds": min_seconds, "maxSeconds": max_seconds, "errorCode": error_code,
         "failedNodeId": failed_node,
     }  # fmt: skip
-    run_command(print_list((profile, state_dir), filters, limit, as_json=json))
+    profiles.run_command(print_list((profile, state_dir), filters, limit, as_json=json))
 
 
 @runs.command()
 def show(
-    run: _RUN, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
+    run: _RUN,
+    json: profiles.JSON = False,
+    profile: profiles.PROFILE = None,
+    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """Show a run and its nodes."""
-    run_command(show_run((profile, state_dir), run, as_json=json))
+    profiles.run_command(show_run((profile, state_dir), run, as_json=json))
 
 
 @runs.command()
 def watch(
-    run: _RUN, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
+    run: _RUN,
+    json: profiles.JSON = False,
+    profile: profiles.PROFILE = None,
+    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """Follow a run until it ends. Ctrl-C stops watching.
 
     Exits with 0 if it succeeded, 1 if it failed or timed out, 2 if it was cancelled.
     """
-    run_command(watch_run((profile, state_dir), run, as_json=json))
+    profiles.run_command(watch_run((profile, state_dir), run, as_json=json))
 
 
 @runs.command()
@@ -118,26 +103,26 @@ def retry(
         str, typer.Option(metavar="own|published", help="Its own version, or the published one.")
     ] = "own",
     dry_run: DRY_RUN = False,
-    json: JSON = False,
-    profile: PROFILE = None,
-    state_dir: STATE_DIR = None,
+    json: profiles.JSON = False,
+    profile: profiles.PROFILE = None,
+    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """Retry a run, and print the ID of the new run."""
-    body = retry_body(begin, version)
+    body = profiles.retry_body(begin, version)
     call = retry_run((profile, state_dir), run, body, dry_run=dry_run, as_json=json)
-    run_command(call)
+    profiles.run_command(call)
 
 
 @runs.command()
 def cancel(
     run: _RUN,
     dry_run: DRY_RUN = False,
-    json: JSON = False,
-    profile: PROFILE = None,
-    state_dir: STATE_DIR = None,
+    json: profiles.JSON = False,
+    profile: profiles.PROFILE = None,
+    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """Cancel a run. A run that has ended is not changed."""
-    run_command(cancel_run((profile, state_dir), run, dry_run=dry_run, as_json=json))
+    profiles.run_command(cancel_run((profile, state_dir), run, dry_run=dry_run, as_json=json))
 
 
 @runs.command()
@@ -149,16 +134,16 @@ def undo(
     earlier: Annotated[
         str | None, typer.Option("--undo", metavar="UNDO", help="Undo this undo of the run.")
     ] = None,
-    json: JSON = False,
-    profile: PROFILE = None,
-    state_dir: STATE_DIR = None,
+    json: profiles.JSON = False,
+    profile: profiles.PROFILE = None,
+    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """Revert what an ended run wrote to records, unless it was changed since.
 
     Exits with 1 when there are conflicts.
     """
     body = {"preview": preview} if earlier is None else {"preview": preview, "undoId": earlier}
-    run_command(undo_run((profile, state_dir), run, body, as_json=json))
+    profiles.run_command(undo_run((profile, state_dir), run, body, as_json=json))
 
 
 @runs.command()
@@ -168,20 +153,23 @@ def compare(
         str | None,
         typer.Argument(metavar="RUN", help="Default: the last successful run before it."),
     ] = None,
-    json: JSON = False,
-    profile: PROFILE = None,
-    state_dir: STATE_DIR = None,
+    json: profiles.JSON = False,
+    profile: profiles.PROFILE = None,
+    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """Compare a run with another run of the same automation."""
-    run_command(compare_runs((profile, state_dir), run, reference, as_json=json))
+    profiles.run_command(compare_runs((profile, state_dir), run, reference, as_json=json))
 
 
 @runs.command(name="open")
 def open_page(
-    run: _RUN, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
+    run: _RUN,
+    json: profiles.JSON = False,
+    profile: profiles.PROFILE = None,
+    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """Print the URL of a run, and open it when run in a terminal."""
-    run_command(open_run((profile, state_dir), run, as_json=json))
+    profiles.run_command(open_run((profile, state_dir), run, as_json=json))
 
 
 _COLUMNS = ("ID", "STATUS", "AUTOMATION", "SOURCE", "CREATED", "DURATION", "DETAILS")
@@ -194,14 +182,14 @@ def joined_pairs(pairs: Sequence[str]) -> str | None:
 
 
 async def print_list(
-    place: Place, filters: Mapping[str, object], limit: int, *, as_json: bool
+    place: profiles.Place, filters: Mapping[str, object], limit: int, *, as_json: bool
 ) -> None:
     """Print the newest runs that fit. Raises StartError."""
-    async with await connected(place) as client:
+    async with await profiles.connected(place) as client:
         path = f"{client.workspace}/automation-runs"
-        listed = await list_of(client, path, "runs", filters, limit)
+        listed = await output.list_of(client, path, "runs", filters, limit)
         if as_json:
-            print_json(listed)
+            output.print_json(listed)
             return
         runs = listed["runs"]
         labels = await _labels(client, sorted({run["automationId"] for run in runs}))
@@ -211,13 +199,13 @@ async def print_list(
             run["status"],
             labels[run["automationId"]],
             run["source"],
-            clock(run["createdAt"]),
-            taken(run.get("startedAt"), run.get("completedAt")),
+            output.clock(run["createdAt"]),
+            output.taken(run.get("startedAt"), run.get("completedAt")),
             run.get("error") or _attributes(run),
         )
         for run in runs
     ]
-    print_rows(terminal(), _COLUMNS, rows, empty="No matching runs.")
+    output.print_rows(terminal(), _COLUMNS, rows, empty="No matching runs.")
 
 
 def _attributes(run: Json) -> str:
@@ -244,16 +232,16 @@ _CODES = {"succeeded": 0, "failed": 1, "timed_out": 1, "cancelled": 2}
 """The exit code of each end."""
 
 
-async def show_run(place: Place, run_id: str, *, as_json: bool) -> None:
+async def show_run(place: profiles.Place, run_id: str, *, as_json: bool) -> None:
     """Print a run and its nodes. Raises StartError."""
-    async with await connected(place) as client:
-        overview = await overview_of(client, run_id)
+    async with await profiles.connected(place) as client:
+        overview = await output.overview_of(client, run_id)
         automation = overview["automation"]
         path = f"{client.workspace}/automations/{automation['id']}/runs/{quote(run_id, safe='')}"
         run = await client.call("GET", path)
-        page = page_of(client, run)
+        page = output.page_of(client, run)
     if as_json:
-        print_json(run)
+        output.print_json(run)
         return
     console = terminal()
     facts = {
@@ -262,16 +250,16 @@ async def show_run(place: Place, run_id: str, *, as_json: bool) -> None:
         "status": run["status"],
         "error": run.get("error"),
         "source": run["source"],
-        "created": clock(run["createdAt"]),
-        "duration": taken(run.get("startedAt"), run.get("completedAt")),
+        "created": output.clock(run["createdAt"]),
+        "duration": output.taken(run.get("startedAt"), run.get("completedAt")),
         **{f"· {key}": value for key, value in sorted(run.get("attributes", {}).items())},
         "page": page,
     }
     for name, value in facts.items():
         if value:
-            say(console, f"{plain(name):<12}{plain(value)}")
+            say(console, f"{output.plain(name):<12}{output.plain(value)}")
     say(console, "")
-    print_rows(console, _NODES, [_node_row(node) for node in run["nodeRuns"]])
+    output.print_rows(console, _NODES, [_node_row(node) for node in run["nodeRuns"]])
     if run["metadata"].get("trimmed"):
         say(console, "Not all nodes are shown. Open the page for the rest.")
 
@@ -283,12 +271,14 @@ def _node_row(node: Json) -> tuple[object, ...]:
         node["status"],
         node["nodeKind"],
         node["attempt"],
-        taken(node.get("startedAt"), node.get("completedAt")) if node.get("startedAt") else "",
+        output.taken(node.get("startedAt"), node.get("completedAt"))
+        if node.get("startedAt")
+        else "",
         node.get("error"),
     )
 
 
-async def watch_run(place: Place, run_id: str, *, as_json: bool) -> None:
+async def watch_run(place: profiles.Place, run_id: str, *, as_json: bool) -> None:
     """Print what changes until a run has ended, and exit by how it ended. Raises StartError."""
     last: dict[str, str] = {}
     console = terminal()
@@ -296,22 +286,25 @@ async def watch_run(place: Place, run_id: str, *, as_json: bool) -> None:
     def show(state: Json) -> None:
         last["status"] = state["run"]["status"]
         if as_json:
-            print_json(state, indent=None)
+            output.print_json(state, indent=None)
             return
         for node in state["nodes"]:
             if last.get(node["nodeId"]) != node["status"]:
                 last[node["nodeId"]] = node["status"]
-                time = clock(node.get("completedAt") or node.get("startedAt")) or _now()
-                say(console, f"{time}  {plain(node['nodeId'])} {node['status'].replace('_', ' ')}")
+                time = output.clock(node.get("completedAt") or node.get("startedAt")) or _now()
+                say(
+                    console,
+                    f"{time}  {output.plain(node['nodeId'])} {node['status'].replace('_', ' ')}",
+                )
 
-    async with await connected(place) as client:
-        overview = await overview_of(client, run_id)
+    async with await profiles.connected(place) as client:
+        overview = await output.overview_of(client, run_id)
         page = f"/runs/{quote(run_id, safe='')}"
         await follow(client, f"/v1{page}", page, show)
-        run = (await overview_of(client, run_id))["run"]
+        run = (await output.overview_of(client, run_id))["run"]
     if not as_json:
-        reason = f": {plain(run['error'])}" if run.get("error") else ""
-        label = plain(overview["automation"]["label"])
+        reason = f": {output.plain(run['error'])}" if run.get("error") else ""
+        label = output.plain(overview["automation"]["label"])
         say(console, f"{label} {run['status'].replace('_', ' ')}{reason}")
     raise typer.Exit(_CODES[run["status"]])
 
@@ -321,46 +314,48 @@ def _now() -> str:
 
 
 async def retry_run(
-    place: Place, run_id: str, body: Mapping[str, str], *, dry_run: bool, as_json: bool
+    place: profiles.Place, run_id: str, body: Mapping[str, str], *, dry_run: bool, as_json: bool
 ) -> None:
     """Run a run again, or show what that would change. Raises StartError."""
-    async with await connected(place) as client:
-        path = await path_of(client, run_id)
+    async with await profiles.connected(place) as client:
+        path = await output.path_of(client, run_id)
         if dry_run:
             changes = await client.changes("POST", f"{path}/retry", json=dict(body))
             print_changes(changes, as_json=as_json)
             return
         run = await client.call("POST", f"{path}/retry", json=dict(body))
-        page = page_of(client, run)
+        page = output.page_of(client, run)
     if as_json:
-        print_json(run)
+        output.print_json(run)
         return
     say(terminal(), run["id"])
     say(aside(), f"Open: {page}")
 
 
-async def cancel_run(place: Place, run_id: str, *, dry_run: bool, as_json: bool) -> None:
+async def cancel_run(place: profiles.Place, run_id: str, *, dry_run: bool, as_json: bool) -> None:
     """Cancel a run, or show what that would change. Raises StartError."""
-    async with await connected(place) as client:
-        path = await path_of(client, run_id)
+    async with await profiles.connected(place) as client:
+        path = await output.path_of(client, run_id)
         if dry_run:
             changes = await client.changes("POST", f"{path}/cancel", json={})
             print_changes(changes, as_json=as_json)
             return
         run = await client.call("POST", f"{path}/cancel", json={})
     if as_json:
-        print_json(run)
+        output.print_json(run)
     else:
         say(terminal(), run["status"])
 
 
-async def undo_run(place: Place, run_id: str, body: Mapping[str, object], *, as_json: bool) -> None:
+async def undo_run(
+    place: profiles.Place, run_id: str, body: Mapping[str, object], *, as_json: bool
+) -> None:
     """Undo a run, or preview that, and exit with 1 for conflicts. Raises StartError."""
-    async with await connected(place) as client:
-        path = await path_of(client, run_id)
+    async with await profiles.connected(place) as client:
+        path = await output.path_of(client, run_id)
         undo = await client.call("POST", f"{path}/undo", json=dict(body))
     if as_json:
-        print_json(undo)
+        output.print_json(undo)
     else:
         for line in undo_lines(undo):
             say(terminal(), line)
@@ -379,18 +374,20 @@ def undo_lines(undo: Json) -> Iterator[str]:
         yield "The preview looked at the first 500 records."
     for record in undo["revertedRecords"]:
         changes = ", ".join(record["changes"])
-        yield plain(f"{record['recordId']} {record['title']}: {changes}".rstrip())
+        yield output.plain(f"{record['recordId']} {record['title']}: {changes}".rstrip())
         for key in dict.fromkeys((*record["before"], *record["after"])):
             values = (_shown(record[side].get(key)) for side in ("before", "after"))
-            yield plain(f"  {key}: {' → '.join(values)}")
+            yield output.plain(f"  {key}: {' → '.join(values)}")
     for conflict in undo["conflicts"]:
         about = " ".join(
             str(conflict[name]) for name in ("recordId", "fieldKey") if name in conflict
         )
-        yield plain(f"Conflict: {about} {conflict['message']}".replace("  ", " "))
+        yield output.plain(f"Conflict: {about} {conflict['message']}".replace("  ", " "))
     for node in undo["outside"]:
         name = f"{node.get('automationLabel', 'another automation')} {node.get('nodeId', '')}"
-        yield plain(f"Not undone: {name.strip()} ({node['nodeKind']}), {node['succeeded']} times")
+        yield output.plain(
+            f"Not undone: {name.strip()} ({node['nodeKind']}), {node['succeeded']} times"
+        )
     if undo.get("id"):
         yield f"To undo it: workspace runs undo {undo['runId']} --undo {undo['id']}"
 
@@ -399,23 +396,23 @@ def _shown(value: object) -> str:
     return "nothing" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-async def open_run(place: Place, run_id: str, *, as_json: bool) -> None:
+async def open_run(place: profiles.Place, run_id: str, *, as_json: bool) -> None:
     """Print the address of the page of a run, and open it for a person. Raises StartError."""
-    async with await connected(place) as client:
-        page = page_of(client, (await overview_of(client, run_id))["run"])
-    show_page(page, as_json=as_json)
+    async with await profiles.connected(place) as client:
+        page = output.page_of(client, (await output.overview_of(client, run_id))["run"])
+    output.show_page(page, as_json=as_json)
 
 
 async def compare_runs(
-    place: Place, run_id: str, reference_id: str | None, *, as_json: bool
+    place: profiles.Place, run_id: str, reference_id: str | None, *, as_json: bool
 ) -> None:
     """Print how a run differs from another. Raises StartError."""
-    async with await connected(place) as client:
-        path = await path_of(client, run_id)
+    async with await profiles.connected(place) as client:
+        path = await output.path_of(client, run_id)
         query = {} if reference_id is None else {"with": reference_id}
         comparison = await client.call("GET", f"{path}/comparison", params=query)
     if as_json:
-        print_json(comparison)
+        output.print_json(comparison)
         return
     for line in comparison_lines(comparison):
         say(terminal(), line)
@@ -434,7 +431,7 @@ def comparison_lines(comparison: Json) -> Iterator[str]:
         is_first = first is not None and _is_at(node, first)
         differs = ", ".join(str(aspect) for aspect in node["differs"])
         place = f"{node['nodeId']} {node['scopeKey']}".strip()
-        yield plain(f"{place}: {differs}{' (first difference)' if is_first else ''}")
+        yield output.plain(f"{place}: {differs}{' (first difference)' if is_first else ''}")
         yield from _values("input", node["input"])
         yield from _values("output", node["output"])
     yield from _values("output of the run", comparison["output"])
@@ -450,8 +447,8 @@ def _is_at(node: Json, place: Json) -> bool:
 
 def _values(name: str, values: Json) -> Iterator[str]:
     for one in values["differences"]:
-        yield plain(f"  {name} {one['path']}")
+        yield output.plain(f"  {name} {one['path']}")
         if one.get("before") is not None:
-            yield plain(f"    - {one['before']}")
+            yield output.plain(f"    - {one['before']}")
         if one.get("after") is not None:
-            yield plain(f"    + {one['after']}")
+            yield output.plain(f"    + {one['after']}")

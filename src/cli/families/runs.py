@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
-from sqlalchemy import Select, and_, exists, select
+import sqlalchemy as sa
 from temporalio.client import WorkflowExecutionStatus
 from typing_extensions import override
 
@@ -15,18 +15,7 @@ from activities.automation_runs.loops import LoopActivities
 from activities.automation_runs.outside_nodes import OutsideNodes
 from activities.automation_runs.transactions import AutomationRunActivities
 from activities.automation_runs.waits import WaitActivities
-from activities.maintenance.families import (
-    AbnormalEnd,
-    Activities,
-    EndKind,
-    Execution,
-    Extra,
-    SweepContext,
-    Verdict,
-    WorkFamily,
-    WorkRow,
-    next_restart,
-)
+from activities.maintenance import families
 from activities.maintenance.reconciler import resend_signals
 from activities.parts import Parts
 from activities.run_operations import RunOperationActivities
@@ -39,11 +28,7 @@ from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN, RunStatus
 from models.automation.automation_runs.slots import append_restart, append_starts
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
-from models.automation.run_operations.commands import (
-    end_operation,
-    operation_workflow_id,
-    start_execution,
-)
+from models.automation.run_operations import commands as run_operation_commands
 from models.automation.run_operations.rules import OperationRow, OperationStatus
 from models.automation.run_operations.tables import RUN_OPERATIONS
 from models.core.base import Id
@@ -55,26 +40,26 @@ from workflows.automation_runs.automation_run import AutomationRun, LoopChunk
 from workflows.run_operations import RunOperation
 
 _ENDS = {
-    EndKind.CANCELLED: RunStatus.CANCELLED,
-    EndKind.FAILED: RunStatus.FAILED,
-    EndKind.TIMED_OUT: RunStatus.TIMED_OUT,
+    families.EndKind.CANCELLED: RunStatus.CANCELLED,
+    families.EndKind.FAILED: RunStatus.FAILED,
+    families.EndKind.TIMED_OUT: RunStatus.TIMED_OUT,
 }
 
 _UNAWAITED = "The run that waited for it has ended."
 
 _run = automation_run.c
 _caller = automation_run.alias("caller")
-_NO_LONGER_AWAITED = exists().where(
+_NO_LONGER_AWAITED = sa.exists().where(
     _caller.c.id == _run.parent_run_id, _caller.c.status.not_in(OPEN_RUN)
 )
-_ACTION_ENDED = exists().where(
+_ACTION_ENDED = sa.exists().where(
     action_run.c.id == _run.parent_run_id, action_run.c.status != ActionRunStatus.STARTED
 )
-_IN_LINE = and_(_run.admitted_at.is_(None), _run.parent_run_id.is_(None))
+_IN_LINE = sa.and_(_run.admitted_at.is_(None), _run.parent_run_id.is_(None))
 """Runs that have no execution yet because they wait for a slot."""
 
 
-class AutomationRunRow(WorkRow, Protocol):
+class AutomationRunRow(families.WorkRow, Protocol):
     """A run, and whether the callers that wait for it still do."""
 
     parent_run_id: Id | None
@@ -83,7 +68,7 @@ class AutomationRunRow(WorkRow, Protocol):
     action_ended: bool
 
 
-class AutomationRuns(WorkFamily[AutomationRunRow]):
+class AutomationRuns(families.WorkFamily[AutomationRunRow]):
     """Runs of automations."""
 
     name, kind, row = "automation_runs", AUTOMATION_RUNS, AutomationRunRow
@@ -92,7 +77,7 @@ class AutomationRuns(WorkFamily[AutomationRunRow]):
     pinned = True
 
     @override
-    def activities(self, parts: Parts) -> Activities:
+    def activities(self, parts: Parts) -> families.Activities:
         database, runs = parts.database, parts.runs
         transactions = AutomationRunActivities(
             database, runs, parts.writes, parts.starts, parts.run_limit
@@ -108,8 +93,8 @@ class AutomationRuns(WorkFamily[AutomationRunRow]):
         }
 
     @override
-    def rows(self) -> Select[Any]:
-        return select(
+    def rows(self) -> sa.Select[Any]:
+        return sa.select(
             _run.id,
             _run.workspace_id,
             _run.status,
@@ -124,21 +109,21 @@ class AutomationRuns(WorkFamily[AutomationRunRow]):
         return _UNAWAITED if row.no_longer_awaited else None
 
     @override
-    def judge(self, row: AutomationRunRow, latest: Execution | None) -> Verdict:
+    def judge(self, row: AutomationRunRow, latest: families.Execution | None) -> families.Verdict:
         queued = row.status == RunStatus.QUEUED
         if latest is None and row.parent_run_id is not None:
             if not row.action_ended:
                 # The caller that waits for a run starts it, while the caller is open itself.
-                return Verdict.LEAVE
-            return Verdict.CLOSE if queued else Verdict.RESTART
+                return families.Verdict.LEAVE
+            return families.Verdict.CLOSE if queued else families.Verdict.RESTART
         if latest is not None and latest.sleeps and queued and row.admitted_at is not None:
             # It has not heard that it got a slot.
-            return Verdict.RESTART
+            return families.Verdict.RESTART
         return super().judge(row, latest)
 
     @override
     async def restart(
-        self, work: UnitOfWork, row: AutomationRunRow, latest: Execution | None
+        self, work: UnitOfWork, row: AutomationRunRow, latest: families.Execution | None
     ) -> None:
         if row.status == RunStatus.QUEUED and (latest is None or latest.sleeps):
             await append_starts(work, [row.id])
@@ -146,10 +131,12 @@ class AutomationRuns(WorkFamily[AutomationRunRow]):
             # The rows of earlier executions would show the run as waiting in places that no longer
             # exist.
             await calls.forget_executions(work, row.id)
-            await append_restart(work, row.id, next_restart(latest))
+            await append_restart(work, row.id, families.next_restart(latest))
 
     @override
-    async def close(self, context: SweepContext, row: AutomationRunRow, end: AbnormalEnd) -> bool:
+    async def close(
+        self, context: families.SweepContext, row: AutomationRunRow, end: families.AbnormalEnd
+    ) -> bool:
         async with context.database.transaction() as work:
             if row.no_longer_awaited or (row.action_ended and row.status == RunStatus.QUEUED):
                 runs = [row.id]
@@ -157,7 +144,7 @@ class AutomationRuns(WorkFamily[AutomationRunRow]):
             return await execution.abandon(work, row.id, _ENDS[end.kind], end.reason)
 
     @override
-    def extras(self, context: SweepContext) -> Mapping[str, Extra]:
+    def extras(self, context: families.SweepContext) -> Mapping[str, families.Extra]:
         return {
             "admitted": partial(_admit, context),
             "refused": partial(_break_deadlocks, context),
@@ -165,7 +152,7 @@ class AutomationRuns(WorkFamily[AutomationRunRow]):
         }
 
 
-async def _admit(context: SweepContext) -> int:
+async def _admit(context: families.SweepContext) -> int:
     """Give free slots to runs that wait for one; returns the number of runs started.
 
     Every end hands its slot on, so there is something to do only after a limit was raised, or
@@ -174,7 +161,7 @@ async def _admit(context: SweepContext) -> int:
     admitted = 0
     async with context.database.transaction() as work:
         in_line = await work.rows(
-            select(_run.automation_id, _run.concurrency_key)
+            sa.select(_run.automation_id, _run.concurrency_key)
             .where(
                 _run.status.in_(OPEN_RUN),
                 _run.admitted_at.is_(None),
@@ -191,7 +178,7 @@ async def _admit(context: SweepContext) -> int:
     return admitted
 
 
-async def _break_deadlocks(context: SweepContext) -> int:
+async def _break_deadlocks(context: families.SweepContext) -> int:
     """Refuse runs that would wait for their own callers for ever. Gives their number."""
     # A snapshot, because rows that change between two reads could look like a circle.
     async with context.database.snapshot() as work:
@@ -204,14 +191,14 @@ async def _break_deadlocks(context: SweepContext) -> int:
 
 
 _RUN = automation_run.c.id == action_run.c.automation_run_id
-_NODE = and_(
+_NODE = sa.and_(
     node_run.c.run_id == action_run.c.automation_run_id,
     node_run.c.node_id == action_run.c.node_id,
     node_run.c.scope_key == action_run.c.scope_key,
 )
 
 
-class ActionRunRow(WorkRow, Protocol):
+class ActionRunRow(families.WorkRow, Protocol):
     """A run, and the states of the automation run and of the node that requested it."""
 
     action_id: Id
@@ -220,7 +207,7 @@ class ActionRunRow(WorkRow, Protocol):
     node_status: str | None
 
 
-class ActionRuns(WorkFamily[ActionRunRow]):
+class ActionRuns(families.WorkFamily[ActionRunRow]):
     """Runs of actions, requested by a person or by a node of an automation run."""
 
     name, kind, row = "action_runs", ACTION_RUNS, ActionRunRow
@@ -228,15 +215,15 @@ class ActionRuns(WorkFamily[ActionRunRow]):
     pinned = True
 
     @override
-    def activities(self, parts: Parts) -> Activities:
+    def activities(self, parts: Parts) -> families.Activities:
         steps = ActionSteps(parts.database, parts.writes, parts.effects)
         runs = ActionRunActivities(parts.database, steps)
         return {Queue.AUTOMATION: runs.all(), Queue.IO: [runs.step]}
 
     @override
-    def rows(self) -> Select[Any]:
+    def rows(self) -> sa.Select[Any]:
         run = action_run.c
-        return select(
+        return sa.select(
             run.id,
             run.workspace_id,
             run.action_id,
@@ -254,50 +241,63 @@ class ActionRuns(WorkFamily[ActionRunRow]):
         return None if awaited else NODE_ENDED
 
     @override
-    def judge(self, row: ActionRunRow, latest: Execution | None) -> Verdict:
+    def judge(self, row: ActionRunRow, latest: families.Execution | None) -> families.Verdict:
         timed_out = latest is not None and latest.status is WorkflowExecutionStatus.TIMED_OUT
         if row.automation_run_id is not None and (latest is None or timed_out):
             # The run of the node starts it and sets its time, as long as it is open itself.
-            return Verdict.LEAVE
+            return families.Verdict.LEAVE
         return super().judge(row, latest)
 
     @override
-    async def restart(self, work: UnitOfWork, row: ActionRunRow, latest: Execution | None) -> None:
+    async def restart(
+        self, work: UnitOfWork, row: ActionRunRow, latest: families.Execution | None
+    ) -> None:
         request = start_request(row.action_id, "Restarted by the reconciler")
         await lifecycle.start(
-            work, Family.ACTION_RUN, row.workspace_id, row.id, request, next_restart(latest)
+            work,
+            Family.ACTION_RUN,
+            row.workspace_id,
+            row.id,
+            request,
+            families.next_restart(latest),
         )
 
     @override
-    async def close(self, context: SweepContext, row: ActionRunRow, end: AbnormalEnd) -> bool:
-        cancelled = end.kind is EndKind.CANCELLED
+    async def close(
+        self, context: families.SweepContext, row: ActionRunRow, end: families.AbnormalEnd
+    ) -> bool:
+        cancelled = end.kind is families.EndKind.CANCELLED
         status = ActionRunStatus.CANCELLED if cancelled else ActionRunStatus.FAILED
         async with context.database.transaction() as work:
             return await abandon(work, row.workspace_id, row.id, status, end.reason)
 
 
-class RunOperations(WorkFamily[OperationRow]):
+class RunOperations(families.WorkFamily[OperationRow]):
     """Operations, whose executions end while they are paused."""
 
     name, kind, row = "run_operations", RUN_OPERATIONS, OperationRow
     workflows: ClassVar = {Family.RUN_OPERATION: RunOperation}
 
     @override
-    def activities(self, parts: Parts) -> Activities:
+    def activities(self, parts: Parts) -> families.Activities:
         transactions = RunOperationActivities(parts.database)
         return {Queue.BULK: [transactions.advance, transactions.end]}
 
     @override
     def workflow_id(self, row: OperationRow) -> str:
-        return operation_workflow_id(row)
+        return run_operation_commands.operation_workflow_id(row)
 
     @override
-    async def restart(self, work: UnitOfWork, row: OperationRow, latest: Execution | None) -> None:
-        await start_execution(work, row, next_restart(latest))
+    async def restart(
+        self, work: UnitOfWork, row: OperationRow, latest: families.Execution | None
+    ) -> None:
+        await run_operation_commands.start_execution(work, row, families.next_restart(latest))
 
     @override
-    async def close(self, context: SweepContext, row: OperationRow, end: AbnormalEnd) -> bool:
-        cancelled = end.kind is EndKind.CANCELLED
+    async def close(
+        self, context: families.SweepContext, row: OperationRow, end: families.AbnormalEnd
+    ) -> bool:
+        cancelled = end.kind is families.EndKind.CANCELLED
         status = OperationStatus.CANCELLED if cancelled else OperationStatus.FAILED
         async with context.database.transaction() as work:
-            return await end_operation(work, row, status, end.reason)
+            return await run_operation_commands.end_operation(work, row, status, end.reason)

@@ -9,18 +9,11 @@ from typing import Any, NoReturn
 from temporalio import activity
 from typing_extensions import override
 
+from activities import contracts
 from activities.action_runs.transactions import ActionNodeActivities
 from activities.automation_runs.nodes.logic import COMPUTATIONS
 from activities.automation_runs.nodes.resolution import loop_parameters
 from activities.automation_runs.waits import BEGINNINGS
-from activities.contracts import (
-    LoopEndCall,
-    NodeCall,
-    NodeState,
-    ParkCall,
-    QuickNodesCall,
-    WakeCall,
-)
 from activities.data_source_runs.steps import CONTINUE, STAGE_AGAIN, DataSourceRunActivities
 from activities.parts import Parts
 from activities.sources.fetchers import Fetchers
@@ -64,7 +57,7 @@ class NodeActivities:
             for one in queue
         }
         self._node = node
-        self._call = NodeCall(str(node.run_id), node.node_id, node.scope_key)
+        self._call = contracts.NodeCall(str(node.run_id), node.node_id, node.scope_key)
 
     async def execute(self) -> None:
         kind = self._node.node_kind
@@ -77,7 +70,7 @@ class NodeActivities:
         else:
             ready = [(self._node.node_id, self._node.scope_key)]
             # Nothing was applied so often: the nodes that follow are not executed.
-            call = QuickNodesCall(self._call.run_id, ready, applied=-1)
+            call = contracts.QuickNodesCall(self._call.run_id, ready, applied=-1)
             await self._activities["run_quick_nodes"](call)
 
     async def _loop(self) -> None:
@@ -87,7 +80,9 @@ class NodeActivities:
             output = self._node.output or {}
             succeeded = self._node.status == NodeStatus.SUCCEEDED
             opened = output.get("count", reply.iterations.count)
-            await self._activities["close_loop"](LoopEndCall(self._call, succeeded, opened))
+            await self._activities["close_loop"](
+                contracts.LoopEndCall(self._call, succeeded, opened)
+            )
 
     async def _wait(self, kind: str) -> None:
         """Begin a wait, and end it as it ended."""
@@ -95,10 +90,10 @@ class NodeActivities:
             reply = await self._activities["begin_action_node"](self._call)
         else:
             now = (self._node.started_at or utc_now()).timestamp()
-            reply = await self._activities["park_node"](ParkCall(self._call, now))
-        if reply.state is NodeState.WAITING and self._node.status not in OPEN_STATUSES:
+            reply = await self._activities["park_node"](contracts.ParkCall(self._call, now))
+        if reply.state is contracts.NodeState.WAITING and self._node.status not in OPEN_STATUSES:
             wake = "end_action_node" if kind == NodeKind.ACTION else "wake_node"
-            call = WakeCall(self._call.run_id, self._call.node_id, self._call.scope_key)
+            call = contracts.WakeCall(self._call.run_id, self._call.node_id, self._call.scope_key)
             await self._activities[wake](call)
 
 

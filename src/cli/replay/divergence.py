@@ -33,20 +33,9 @@ from typing_extensions import override
 
 from cli.console import say, terminal
 from cli.families.registry import WORKFLOWS
+from cli.replay import verdicts as replay_verdicts
 from cli.replay.histories import Execution, fetch_history
 from cli.replay.reexecution import SKIPPED
-from cli.replay.verdicts import (
-    BUILD_ID,
-    KNOWN,
-    REPLAY_CONVERTER,
-    Outcome,
-    Step,
-    Verdict,
-    given_steps,
-    judged,
-    quiet_runtime,
-    recorded_steps,
-)
 
 if TYPE_CHECKING:
     from cli.replay.reexecution import End, Reexecution
@@ -73,8 +62,8 @@ class Trace:
 class Divergence:
     """The first step of each side that the other does not know."""
 
-    recorded: Step | None
-    requested: Step | None
+    recorded: replay_verdicts.Step | None
+    requested: replay_verdicts.Step | None
     raised: str
     places: Sequence[str]
     """The current places of the code, as file:line in function."""
@@ -102,11 +91,11 @@ async def traced(
     replayer = Replayer(
         workflows=WORKFLOWS,
         workflow_runner=_TracedRunner(trace, at_end),
-        data_converter=REPLAY_CONVERTER,
+        data_converter=replay_verdicts.REPLAY_CONVERTER,
         interceptors=[_Listening(trace), *interceptors],
         debug_mode=debug,
-        runtime=quiet_runtime(),
-        build_id=BUILD_ID,
+        runtime=replay_verdicts.quiet_runtime(),
+        build_id=replay_verdicts.BUILD_ID,
     )
     result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
     return result.replay_failure
@@ -117,7 +106,10 @@ def divergence(history: WorkflowHistory, trace: Trace) -> Divergence:
 
     After the first difference nothing more of the code is known, so only the first counts.
     """
-    recorded, requested = recorded_steps(history), given_steps(trace.commands)
+    recorded, requested = (
+        replay_verdicts.recorded_steps(history),
+        replay_verdicts.given_steps(trace.commands),
+    )
     places = trace.places
     if trace.raised and trace.error is not None:
         places = [_place(frame) for frame in _frames_of(trace.error.__traceback__)[-1:]]
@@ -239,25 +231,25 @@ The code of this checkout fails on the recorded history. If an earlier build did
 for executions that started with it. `--debug` stops where the error is raised."""
 
 
-def print_verdict(verdict: Verdict, divergence: Divergence | None) -> None:
+def print_verdict(verdict: replay_verdicts.Verdict, divergence: Divergence | None) -> None:
     """Print the verdict on one replay, and what to do about it."""
     end = "is still open" if verdict.end is None else f"ended as {verdict.end}"
     _print(f"{verdict.workflow_type}  {verdict.workflow_id}  ({verdict.execution_id})")
-    if verdict.outcome is Outcome.SKIPPED:
+    if verdict.outcome is replay_verdicts.Outcome.SKIPPED:
         _print(f"skipped: {verdict.reason}.")
     elif not verdict.failed:
         _print(f"replays: {verdict.events} events, {end}.")
-    elif verdict.workflow_type not in KNOWN:
+    elif verdict.workflow_type not in replay_verdicts.KNOWN:
         _print(GONE.format(type=verdict.workflow_type))
     else:
-        what = "diverges" if verdict.outcome is Outcome.DIVERGES else "raises"
+        what = "diverges" if verdict.outcome is replay_verdicts.Outcome.DIVERGES else "raises"
         _print(f"{what}: {verdict.events} events, {end}.")
         if divergence is not None:
             print_divergence(divergence)
-        _print(ADVICE if verdict.outcome is Outcome.DIVERGES else RAISED)
+        _print(ADVICE if verdict.outcome is replay_verdicts.Outcome.DIVERGES else RAISED)
 
 
-async def print_failures(client: Client, verdicts: Sequence[Verdict]) -> None:
+async def print_failures(client: Client, verdicts: Sequence[replay_verdicts.Verdict]) -> None:
     """Print the executions that do not replay, the first ones with the place of the difference."""
     failures = [verdict for verdict in verdicts if verdict.failed]
     for verdict in failures[:_EXPLAINED]:
@@ -322,7 +314,7 @@ def _lines(value: object) -> list[str]:
     return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True).splitlines()
 
 
-def print_summary(verdicts: Sequence[Verdict]) -> None:
+def print_summary(verdicts: Sequence[replay_verdicts.Verdict]) -> None:
     """Print the number of executions of each type that replayed, failed or were skipped."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("workflow type")
@@ -334,9 +326,9 @@ def print_summary(verdicts: Sequence[Verdict]) -> None:
         failed = sum(verdict.failed for verdict in of_type)
         table.add_row(
             workflow_type,
-            str(counts[Outcome.REPLAYS]),
+            str(counts[replay_verdicts.Outcome.REPLAYS]),
             f"[red]{failed}[/]" if failed else "0",
-            str(counts[Outcome.SKIPPED]),
+            str(counts[replay_verdicts.Outcome.SKIPPED]),
         )
     terminal().print(table)
 
@@ -356,7 +348,7 @@ class ReplayLeftError(Exception):
     retryable = False
 
 
-async def debug(history: WorkflowHistory) -> tuple[Verdict, Divergence | None]:
+async def debug(history: WorkflowHistory) -> tuple[replay_verdicts.Verdict, Divergence | None]:
     """Replay with a prompt at the start of the workflow's run, and one where it diverges.
 
     There is no sandbox and no deadlock detection, so that `breakpoint()` works everywhere, too.
@@ -374,7 +366,7 @@ async def debug(history: WorkflowHistory) -> tuple[Verdict, Divergence | None]:
     failure = await traced(history, trace, [_DebuggingInterceptor()], debug=True, at_end=at_end)
     if isinstance(trace.error, BdbQuit):
         raise ReplayLeftError
-    verdict = judged(history, failure)
+    verdict = replay_verdicts.judged(history, failure)
     return verdict, divergence(history, trace) if verdict.failed else None
 
 

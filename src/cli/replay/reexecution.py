@@ -28,32 +28,10 @@ from activities.action_runs.steps import CALLS, ActionSteps, Attempt, StepState,
 from activities.automation_runs.nodes.invocation import failure_of
 from activities.data_source_runs.steps import DataSourceRunActivities
 from activities.parts import Parts, Periods
-from cli.replay.activity_calls import (
-    CALLS_OUTSIDE,
-    CODE_OF_STAGES,
-    OPEN_STATUSES,
-    NodeActivities,
-    RecordedAnswer,
-    RecordedClient,
-    RecordedMail,
-    code_of_kind,
-    execute_stages,
-    mail_server,
-)
+from cli.replay import activity_calls
 from cli.replay.histories import HistoryUnavailableError
-from models.automation.action_runs.execution import (
-    RecordedStep,
-    load_header,
-    recorded_steps,
-    reopen_step,
-)
-from models.automation.automation_runs.node_writes import (
-    RecordedNode,
-    forget_node,
-    is_run,
-    recorded_nodes,
-    reopen_run,
-)
+from models.automation.action_runs import execution as action_run_execution
+from models.automation.automation_runs import node_writes
 from models.automation.automation_runs.rules import NodeStatus
 from models.automation.automations.rules.planner.plan import PlanEdge, reached
 from models.automation.automations.rules.planner.protocol import loop_of, own_scopes
@@ -132,10 +110,10 @@ async def reexecute(settings: Settings, request: Request) -> Reexecution:
     url, store = settings.database_url.get_secret_value(), ObjectStore(settings.object_store)
     async with rehearsal(url, store, application="workspace-replay") as (database, copies):
         async with database.reading() as work:
-            nodes = await recorded_nodes(work, request.run_id)
-            steps = await recorded_steps(work, request.run_id)
+            nodes = await node_writes.recorded_nodes(work, request.run_id)
+            steps = await action_run_execution.recorded_steps(work, request.run_id)
             source = await recorded_run(work, request.run_id)
-            known = source is not None or await is_run(work, request.run_id)
+            known = source is not None or await node_writes.is_run(work, request.run_id)
         if not (nodes or steps or known):
             raise HistoryUnavailableError(
                 f"Run {request.run_id} not found in this database. Use the id of a run of an"
@@ -165,48 +143,58 @@ class _Executor:
         self._store = store
         self._stopped: bool | None = None
 
-    async def node(self, node: RecordedNode) -> Reexecution:
+    async def node(self, node: node_writes.RecordedNode) -> Reexecution:
         """A node of an automation run."""
-        run_id, answer = node.run_id, RecordedAnswer(node.output, node.error_code, node.error)
+        run_id, answer = (
+            node.run_id,
+            activity_calls.RecordedAnswer(node.output, node.error_code, node.error),
+        )
         async with self._parts(answer) as parts:
             async with self._database.transaction() as work:
-                await reopen_run(work, run_id)
+                await node_writes.reopen_run(work, run_id)
             run = await parts.runs.get(run_id)
             async with self._database.transaction() as work:
-                await forget_node(work, node, _nodes_before(run.graph.plan.edges, node))
-            own = code_of_kind(parts, node.node_kind)
-            doing = NodeActivities(parts, node)
+                await node_writes.forget_node(work, node, _nodes_before(run.graph.plan.edges, node))
+            own = activity_calls.code_of_kind(parts, node.node_kind)
+            doing = activity_calls.NodeActivities(parts, node)
             await self._do(
                 doing.execute, own, Family.AUTOMATION_RUN.workflow_id(run_id), node.attempt
             )
         async with self._database.reading() as work:
-            rows = await recorded_nodes(work, run_id)
+            rows = await node_writes.recorded_nodes(work, run_id)
         now = next(
             row for row in rows if (row.node_id, row.scope_key) == (node.node_id, node.scope_key)
         )
         name = f"node {node.node_id}" + (f" in {node.scope_key}" if node.scope_key else "")
         return self._once(name, node.node_kind, _end_of_node(node), _end_of_node(now), answer)
 
-    async def step(self, step: RecordedStep) -> Reexecution:
+    async def step(self, step: action_run_execution.RecordedStep) -> Reexecution:
         """A step of an action run."""
-        answer = RecordedAnswer(step.result, step.error_code, step.error)
+        answer = activity_calls.RecordedAnswer(step.result, step.error_code, step.error)
         async with self._parts(answer) as parts:
             async with self._database.transaction() as work:
-                await reopen_step(work, step)
-                header = await load_header(work, step.run_id)
+                await action_run_execution.reopen_step(work, step)
+                header = await action_run_execution.load_header(work, step.run_id)
             steps = ActionSteps(self._database, parts.writes, parts.effects)
             attempt = Attempt(header, header.step(step.step_id), max(step.attempt, 1))
 
             async def execute() -> None:
                 reply = await steps.attempt(attempt)
-                if reply.state is StepState.WAITING and step.status not in OPEN_STATUSES:
+                if (
+                    reply.state is StepState.WAITING
+                    and step.status not in activity_calls.OPEN_STATUSES
+                ):
                     await steps.end_call(attempt)
 
             kind = attempt.step.kind
-            own = [CALLS[kind].begin] if kind in CALLS else code_of_kind(parts, node_kind(kind))
+            own = (
+                [CALLS[kind].begin]
+                if kind in CALLS
+                else activity_calls.code_of_kind(parts, node_kind(kind))
+            )
             await self._do(execute, own, Family.ACTION_RUN.workflow_id(step.run_id), step.attempt)
         async with self._database.reading() as reading:
-            rows = await recorded_steps(reading, step.run_id)
+            rows = await action_run_execution.recorded_steps(reading, step.run_id)
         now = next(row for row in rows if row.step_id == step.step_id)
         return self._once(
             f"step {step.step_id}", step.kind, _end_of_step(step), _end_of_step(now), answer
@@ -221,7 +209,7 @@ class _Executor:
         config = dict(run.plan["config"])
         if self._request.options.rows is not None:
             config["content"] = base64.b64encode(self._request.options.rows.read_bytes()).decode()
-        answer = RecordedAnswer(None, None, None)
+        answer = activity_calls.RecordedAnswer(None, None, None)
         if not {"content", "fileId"} & config.keys():
             self._require_source(run)
         async with self._parts(answer) as parts:
@@ -231,7 +219,10 @@ class _Executor:
             last = Stage(self._request.node)
             workflow_id = family_of(run.data_source_id).workflow_id(run.id)
             await self._do(
-                lambda: execute_stages(steps, run.id, last), CODE_OF_STAGES, workflow_id, 1
+                lambda: activity_calls.execute_stages(steps, run.id, last),
+                activity_calls.CODE_OF_STAGES,
+                workflow_id,
+                1,
             )
         async with self._database.reading() as work:
             now = await recorded_run(work, run.id)
@@ -253,18 +244,18 @@ class _Executor:
         )
 
     @asynccontextmanager
-    async def _parts(self, answer: RecordedAnswer) -> AsyncIterator[Parts]:
+    async def _parts(self, answer: activity_calls.RecordedAnswer) -> AsyncIterator[Parts]:
         settings = self._settings
         policy, mail = platform_policy(settings), settings.mail
         async with (
             OutboundClient(policy)
             if self._request.options.live
-            else RecordedClient(policy, answer) as outbound
+            else activity_calls.RecordedClient(policy, answer) as outbound
         ):
             client: MailClient | None = None if mail is None else MailClient(mail, policy)
-            server = mail_server(mail, answer)
+            server = activity_calls.mail_server(mail, answer)
             if not self._request.options.live and server is not None:
-                client = RecordedMail(server, policy, answer)
+                client = activity_calls.RecordedMail(server, policy, answer)
             yield Parts(
                 self._database,
                 await connect(settings, lazy=True),
@@ -309,19 +300,21 @@ class _Executor:
         self._stopped = debugger.has_stopped
 
     def _once(
-        self, name: str, kind: str, before: End, now: End, answer: RecordedAnswer
+        self, name: str, kind: str, before: End, now: End, answer: activity_calls.RecordedAnswer
     ) -> Reexecution:
         if answer.is_missing:
             raise HistoryUnavailableError(
                 f"The response to the call of {name} was not recorded. Use --live to make the call."
             )
         calls = ""
-        if kind in CALLS_OUTSIDE or kind == "refresh":
+        if kind in activity_calls.CALLS_OUTSIDE or kind == "refresh":
             calls = "made" if self._request.options.live else "replayed from the recording"
         return Reexecution(name, kind, before, now, calls, self._stopped)
 
 
-def _chosen_node(nodes: Sequence[RecordedNode], request: Request) -> RecordedNode:
+def _chosen_node(
+    nodes: Sequence[node_writes.RecordedNode], request: Request
+) -> node_writes.RecordedNode:
     """The chosen node. Raises HistoryUnavailableError, which lists the nodes."""
     candidates = [node for node in nodes if node.node_id == request.node]
     if not candidates:
@@ -344,7 +337,7 @@ def _chosen_node(nodes: Sequence[RecordedNode], request: Request) -> RecordedNod
     return matches[0]
 
 
-def _nodes_before(edges: Sequence[PlanEdge], node: RecordedNode) -> set[str]:
+def _nodes_before(edges: Sequence[PlanEdge], node: node_writes.RecordedNode) -> set[str]:
     """The nodes that lead to a node, without the loops around it, which had not ended."""
     back: dict[str, list[str]] = {}
     for edge in edges:
@@ -353,7 +346,9 @@ def _nodes_before(edges: Sequence[PlanEdge], node: RecordedNode) -> set[str]:
     return set(reached([node.node_id], back)) - around
 
 
-def _chosen_step(steps: Sequence[RecordedStep], step_id: str) -> RecordedStep:
+def _chosen_step(
+    steps: Sequence[action_run_execution.RecordedStep], step_id: str
+) -> action_run_execution.RecordedStep:
     found = next((step for step in steps if step.step_id == step_id), None)
     if found is None:
         there = ", ".join(f"{step.step_id} ({step.status})" for step in steps)
@@ -361,11 +356,11 @@ def _chosen_step(steps: Sequence[RecordedStep], step_id: str) -> RecordedStep:
     return found
 
 
-def _end_of_node(node: RecordedNode) -> End:
+def _end_of_node(node: node_writes.RecordedNode) -> End:
     return End(node.status, node.error_code, node.error, node.output, node.outcome, node.input)
 
 
-def _end_of_step(step: RecordedStep) -> End:
+def _end_of_step(step: action_run_execution.RecordedStep) -> End:
     return End(step.status, step.error_code, step.error, step.result)
 
 

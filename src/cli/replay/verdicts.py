@@ -25,13 +25,7 @@ from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
 from cli.families.registry import WORKFLOWS
-from cli.replay.histories import (
-    Execution,
-    HistoryUnavailableError,
-    fetch_history,
-    recent_executions,
-    sdk_logs_muted,
-)
+from cli.replay import histories as replay_histories
 from runtime.temporal.executions import data_converter
 from runtime.temporal.families import Queue
 from workflows.runners import sandboxed_runner
@@ -255,7 +249,7 @@ async def _each(histories: Sequence[WorkflowHistory]) -> AsyncIterator[WorkflowH
 def require_judged(verdicts: Sequence[Verdict]) -> None:
     """Raises HistoryUnavailableError when nothing was replayed: that proves nothing."""
     if all(verdict.outcome is Outcome.SKIPPED for verdict in verdicts):
-        raise HistoryUnavailableError("Nothing to replay: no executions match.")
+        raise replay_histories.HistoryUnavailableError("Nothing to replay: no executions match.")
 
 
 def _is_foreign(history: WorkflowHistory) -> bool:
@@ -313,7 +307,7 @@ async def replay_recent(
     client: Client, selection: Recent, progress: Callable[[int], None]
 ) -> list[Verdict]:
     """The verdict on every recent execution; `progress` is called with their number so far."""
-    executions = recent_executions(
+    executions = replay_histories.recent_executions(
         client, selection.within, selection.workflow_type, selection.limit
     )
     listed = [execution async for execution in executions]
@@ -360,8 +354,10 @@ async def _histories(
 ) -> AsyncIterator[WorkflowHistory]:
     for listed in batch:
         try:
-            yield await fetch_history(client, Execution(listed.id, listed.run_id))
-        except HistoryUnavailableError:
+            yield await replay_histories.fetch_history(
+                client, replay_histories.Execution(listed.id, listed.run_id)
+            )
+        except replay_histories.HistoryUnavailableError:
             # Retention removed it between the list and the question.
             continue
 
@@ -369,7 +365,7 @@ async def _histories(
 def replay_texts(texts: list[tuple[str, str]]) -> list[Verdict]:
     """The same in a process of its own; histories travel as JSON."""
     histories = [WorkflowHistory.from_json(name, text) for name, text in texts]
-    with sdk_logs_muted():
+    with replay_histories.sdk_logs_muted():
         return asyncio.run(replay_all(histories))
 
 

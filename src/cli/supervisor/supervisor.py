@@ -18,13 +18,7 @@ from rich.table import Table
 
 from cli.console import StartError
 from cli.supervisor.state import StateDir, read_object, tail, write_private
-from runtime.processes.exit_codes import (
-    PREDECESSOR,
-    end_of,
-    ended_by_itself,
-    memory_kills,
-    with_memory_kill,
-)
+from runtime.processes import exit_codes
 
 _FIRST_DELAY = 0.05
 _LONGEST_DELAY = 10.0
@@ -72,7 +66,7 @@ class Child:
         self.pid = process.pid
         self._process = process
         self._record = record
-        self._memory_kills = memory_kills()
+        self._memory_kills = exit_codes.memory_kills()
 
     @classmethod
     async def start(cls, service: Service, state: StateDir, predecessor: int = 0) -> "Child":
@@ -87,7 +81,7 @@ class Child:
             try:
                 process = await asyncio.create_subprocess_exec(
                     *service.command,
-                    env={**service.environment, PREDECESSOR: str(predecessor)},
+                    env={**service.environment, exit_codes.PREDECESSOR: str(predecessor)},
                     cwd=service.directory,
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=log,
@@ -120,7 +114,7 @@ class Child:
 
     async def wait(self) -> int:
         """The exit code; negative for a signal, OUT_OF_MEMORY for that of the kernel."""
-        code = with_memory_kill(await self._process.wait(), self._memory_kills)
+        code = exit_codes.with_memory_kill(await self._process.wait(), self._memory_kills)
         kill_group(self.pid)
         self._record.unlink(missing_ok=True)
         return code
@@ -305,11 +299,11 @@ class Supervisor:
 
 
 def _is_killed(code: int) -> bool:
-    return code < 0 and not ended_by_itself(code)
+    return code < 0 and not exit_codes.ended_by_itself(code)
 
 
 def _how(code: int) -> str:
-    return f"ended: {end_of(code)}"
+    return f"ended: {exit_codes.end_of(code)}"
 
 
 def kill_group(pid: int) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Protocol
 
+import sqlalchemy as sa
 from pydantic import Field as WireField
-from sqlalchemy import delete, exists, func, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
 
@@ -109,7 +109,7 @@ async def read_breaker(
 ) -> CircuitBreakerShape:
     """The circuit breaker of an automation, and how much rests under it."""
     row = await work.first(
-        select(circuit_breaker).where(
+        sa.select(circuit_breaker).where(
             circuit_breaker.c.workspace_id == workspace_id,
             circuit_breaker.c.automation_id == automation_id,
         ),
@@ -157,14 +157,14 @@ async def set_breaker(
 async def remove_breaker(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> None:
     """Remove the circuit breaker of an automation; its queued runs start."""
     await close_breaker(work, workspace_id, automation_id)
-    await work.execute(delete(circuit_breaker).where(*_breaker_of(workspace_id, automation_id)))
+    await work.execute(sa.delete(circuit_breaker).where(*_breaker_of(workspace_id, automation_id)))
 
 
 async def close_breaker(
     work: UnitOfWork, workspace_id: Id, automation_id: Id, rate: int | None = None
 ) -> None:
     """Close the circuit breaker of an automation; a closed one stays as it is."""
-    statement = select(circuit_breaker).where(*_breaker_of(workspace_id, automation_id))
+    statement = sa.select(circuit_breaker).where(*_breaker_of(workspace_id, automation_id))
     row = await work.first(statement.with_for_update(), of=CircuitBreaker)
     if row is not None and row.state != CircuitState.CLOSED:
         await close_held(work, row, "Closed manually.", rate)
@@ -176,7 +176,7 @@ async def count_failure(work: UnitOfWork, workspace_id: Id, automation_id: Id) -
     The row is locked until that commits, so ends at the same time are counted one after the other.
     """
     row = await work.first(
-        update(circuit_breaker)
+        sa.update(circuit_breaker)
         .where(*_breaker_of(workspace_id, automation_id), _breaker.state == CircuitState.CLOSED)
         .values(failed_in_a_row=_breaker.failed_in_a_row + 1)
         .returning(circuit_breaker),
@@ -216,7 +216,7 @@ async def move_held(
 ) -> bool:
     """Bring a breaker to another state; False when it may not go there from its own."""
     sources = BREAKER_LIFECYCLE.sources_of(state)
-    statement = update(circuit_breaker).where(
+    statement = sa.update(circuit_breaker).where(
         _breaker.automation_id == row.automation_id, _breaker.state.in_(sources)
     )
     return (await work.execute(statement.values(state=state.value, **values))).rowcount > 0
@@ -238,7 +238,7 @@ A trigger of what rests makes it due at once; only a run that comes in at the mo
 left to the next one. So breakers of automations that nobody starts cost next to nothing.
 """
 
-BREAKER_DUE = exists().where(_breaker.due_at <= func.now())
+BREAKER_DUE = sa.exists().where(_breaker.due_at <= sa.func.now())
 
 
 async def advance_breaker(work: UnitOfWork) -> bool:
@@ -247,7 +247,7 @@ async def advance_breaker(work: UnitOfWork) -> bool:
     Each turn is one transaction about one breaker that no other worker holds.
     """
     due = (
-        select(circuit_breaker)
+        sa.select(circuit_breaker)
         .where(_breaker.due_at <= work.now)
         .order_by(_breaker.due_at)
         .limit(1)
@@ -273,7 +273,7 @@ async def _try_run(work: UnitOfWork, row: CircuitBreaker) -> None:
     due = work.now + timedelta(seconds=LOOK_SECONDS) if run_id is None else None
     values = {"trial_run_id": run_id, "trial_status": None, "due_at": due}
     this = _breaker.automation_id == row.automation_id
-    await work.execute(update(circuit_breaker).where(this).values(**values))
+    await work.execute(sa.update(circuit_breaker).where(this).values(**values))
 
 
 async def _end_trial(work: UnitOfWork, row: CircuitBreaker, state: CircuitState) -> None:
@@ -297,7 +297,7 @@ async def announce(
 ) -> None:
     """Log that a circuit breaker moved, and notify who made the published version."""
     row = await work.first(
-        select(
+        sa.select(
             AUTOMATION.workspace_id,
             AUTOMATION.label,
             AUTOMATION.item_id,

@@ -10,22 +10,9 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from typing import Any
 
-from models.automation.automation_runs.history import (
-    NodeValues,
-    executed_nodes,
-    last_success_before,
-    node_values,
-)
+from models.automation.automation_runs import history
+from models.automation.automation_runs import rules as automation_run_rules
 from models.automation.automation_runs.queries import load_run
-from models.automation.automation_runs.rules import (
-    OPEN_NODE,
-    OPEN_RUN,
-    ExecutedNode,
-    NodeStatus,
-    RunSource,
-    RunStatus,
-    WholeRun,
-)
 from models.automation.automations.graphs import stored_graph
 from models.automation.automations.runnable_versions import version_numbers
 from models.core.access.rules import Actor
@@ -52,8 +39,8 @@ class Aspect(StrEnum):
 class Pair:
     """A node in the run and in the reference; one of the two may lack."""
 
-    node: ExecutedNode | None
-    counterpart: ExecutedNode | None
+    node: automation_run_rules.ExecutedNode | None
+    counterpart: automation_run_rules.ExecutedNode | None
 
     @property
     def place(self) -> Place:
@@ -62,12 +49,14 @@ class Pair:
         return place_of(node)
 
 
-def place_of(node: ExecutedNode) -> Place:
+def place_of(node: automation_run_rules.ExecutedNode) -> Place:
     """The place of a node among all of its run."""
     return node.node_id, node.scope_key
 
 
-def in_order(nodes: Sequence[ExecutedNode], graph: JsonObject) -> list[ExecutedNode]:
+def in_order(
+    nodes: Sequence[automation_run_rules.ExecutedNode], graph: JsonObject
+) -> list[automation_run_rules.ExecutedNode]:
     """The nodes in the order in which their graph leads from one to the next."""
     ranks = _ranks(graph)
     return sorted(nodes, key=lambda node: _turn(node, ranks))
@@ -83,7 +72,7 @@ def _ranks(graph: JsonObject) -> Mapping[str, int]:
     return {node_id: rank for rank, node_id in enumerate(ids)}
 
 
-def _turn(node: ExecutedNode, ranks: Mapping[str, int]) -> tuple[object, ...]:
+def _turn(node: automation_run_rules.ExecutedNode, ranks: Mapping[str, int]) -> tuple[object, ...]:
     """Ranks and iterations from the outermost loop inward, then the rank of the node itself."""
     turn: list[object] = []
     for step in node.scope_key.split("/") if node.scope_key else ():
@@ -92,7 +81,10 @@ def _turn(node: ExecutedNode, ranks: Mapping[str, int]) -> tuple[object, ...]:
     return (*turn, ranks.get(node.node_id, len(ranks)))
 
 
-def align(run: Sequence[ExecutedNode], reference: Sequence[ExecutedNode]) -> list[Pair]:
+def align(
+    run: Sequence[automation_run_rules.ExecutedNode],
+    reference: Sequence[automation_run_rules.ExecutedNode],
+) -> list[Pair]:
     """The pairs of all nodes of both runs, each once.
 
     A node is the same node by its id and its scope. The order is that of the graph, an iteration
@@ -112,8 +104,8 @@ def align(run: Sequence[ExecutedNode], reference: Sequence[ExecutedNode]) -> lis
 
 
 def _in_order(
-    run: Sequence[ExecutedNode],
-    counterparts: dict[Place, ExecutedNode],
+    run: Sequence[automation_run_rules.ExecutedNode],
+    counterparts: dict[Place, automation_run_rules.ExecutedNode],
     behind: dict[Place | None, list[Pair]],
 ) -> Iterator[Pair]:
     for node in run:
@@ -134,10 +126,13 @@ def aspects(pair: Pair, *, run_is_whole: bool, reference_is_whole: bool) -> list
         return [Aspect.PRESENCE] if is_known else []
     if node.reused or counterpart.reused:
         return []
-    if NodeStatus.SKIPPED in (node.status, counterpart.status):
+    if automation_run_rules.NodeStatus.SKIPPED in (node.status, counterpart.status):
         return [Aspect.STATUS] if node.status != counterpart.status else []
     differs = {Aspect.INPUT: node.input_digest != counterpart.input_digest}
-    if node.status not in OPEN_NODE and counterpart.status not in OPEN_NODE:
+    if (
+        node.status not in automation_run_rules.OPEN_NODE
+        and counterpart.status not in automation_run_rules.OPEN_NODE
+    ):
         ways = (node.outcome, node.case_key), (counterpart.outcome, counterpart.case_key)
         differs |= {
             Aspect.STATUS: node.status != counterpart.status,
@@ -249,8 +244,8 @@ class ComparedRun(Shape):
     id: Id
     automation_version_id: Id
     version: int
-    status: RunStatus
-    source: RunSource
+    status: automation_run_rules.RunStatus
+    source: automation_run_rules.RunSource
     created_at: Moment
     started_at: Moment | None
     completed_at: Moment | None
@@ -281,7 +276,7 @@ class ValueComparison(Shape):
 class ComparedNode(Shape):
     """A node in one of the runs; times in milliseconds, the first since the run began."""
 
-    status: NodeStatus
+    status: automation_run_rules.NodeStatus
     branch: str | None = None
     attempt: int
     started_after: float | None = None
@@ -338,7 +333,7 @@ EXPLAINED = 40
 DIFFERENCES = 50
 """Differences of one value that are shown."""
 
-Values = Mapping[Place, NodeValues]
+Values = Mapping[Place, history.NodeValues]
 _EQUAL = ValueComparison(differs=False, differences=[], complete=True)
 _UNEXPLAINED = ValueComparison(differs=True, differences=[], complete=False)
 
@@ -352,13 +347,13 @@ async def compare(
     when none succeeded before.
     """
     run = await load_run(work, actor, automation_id, run_id)
-    reference_id = reference_id or await last_success_before(work, run)
+    reference_id = reference_id or await history.last_success_before(work, run)
     if reference_id is None:
         message = "No earlier successful run found. Choose a run to compare with."
         raise ValidationError.at("with", message)
     reference = await load_run(work, actor, automation_id, reference_id)
-    nodes = await executed_nodes(work, actor, run.id, READ + 1)
-    counterparts = await executed_nodes(work, actor, reference.id, READ + 1)
+    nodes = await history.executed_nodes(work, actor, run.id, READ + 1)
+    counterparts = await history.executed_nodes(work, actor, reference.id, READ + 1)
     whole = _is_whole(run, nodes), _is_whole(reference, counterparts)
     graphs = [await _graph(work, run), await _graph(work, reference)]
     sides = (in_order(nodes[:READ], graphs[0]), in_order(counterparts[:READ], graphs[1]))
@@ -384,8 +379,10 @@ async def compare(
 Aligned = Sequence[tuple[Pair, list[Aspect]]]
 
 
-def _is_whole(run: WholeRun, nodes: Sequence[ExecutedNode]) -> bool:
-    return run.status not in OPEN_RUN and len(nodes) <= READ
+def _is_whole(
+    run: automation_run_rules.WholeRun, nodes: Sequence[automation_run_rules.ExecutedNode]
+) -> bool:
+    return run.status not in automation_run_rules.OPEN_RUN and len(nodes) <= READ
 
 
 def _shown(aligned: Aligned) -> Aligned:
@@ -400,7 +397,7 @@ def _place(pair: Pair, differs: list[Aspect]) -> NodePlace:
     return NodePlace(node_id=pair.place[0], scope_key=pair.place[1], differs=differs)
 
 
-def _header(run: WholeRun, versions: Mapping[Id, int]) -> ComparedRun:
+def _header(run: automation_run_rules.WholeRun, versions: Mapping[Id, int]) -> ComparedRun:
     names = [name for name in ComparedRun.model_fields if name != "version"]
     fields = {name: getattr(run, name) for name in names}
     return ComparedRun(**fields, version=versions[run.automation_version_id])
@@ -409,8 +406,8 @@ def _header(run: WholeRun, versions: Mapping[Id, int]) -> ComparedRun:
 async def _nodes(
     work: UnitOfWork,
     actor: Actor,
-    run: WholeRun,
-    reference: WholeRun,
+    run: automation_run_rules.WholeRun,
+    reference: automation_run_rules.WholeRun,
     pairs: Aligned,
     labels: Mapping[str, str],
 ) -> list[NodeComparison]:
@@ -420,7 +417,7 @@ async def _nodes(
     values, counterparts = [
         {
             (row.node_id, row.scope_key): row
-            for row in await node_values(work, actor, one.id, explained)
+            for row in await history.node_values(work, actor, one.id, explained)
         }
         for one in (run, reference)
     ]
@@ -440,7 +437,7 @@ async def _nodes(
     ]
 
 
-async def _graph(work: UnitOfWork, run: WholeRun) -> JsonObject:
+async def _graph(work: UnitOfWork, run: automation_run_rules.WholeRun) -> JsonObject:
     stored = await stored_graph(work, run.automation_id, run.graph_checksum)
     return {} if stored is None else stored.graph
 
@@ -456,7 +453,9 @@ def _kind(pair: Pair) -> str:
     return node.node_kind
 
 
-def _side(node: ExecutedNode | None, began: datetime | None) -> ComparedNode | None:
+def _side(
+    node: automation_run_rules.ExecutedNode | None, began: datetime | None
+) -> ComparedNode | None:
     if node is None:
         return None
     return ComparedNode(

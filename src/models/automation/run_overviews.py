@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import Uuid, bindparam, case, func, or_, select
 
 from models.automation.automation_runs.calls import called_run_id
 from models.automation.automation_runs.execution import failure_run_id
@@ -16,15 +16,7 @@ from models.automation.automation_runs.queries import caller_of, metadata_of, wo
 from models.automation.automation_runs.rules import OPEN_NODE, NodeStatus, RunRow, RunStatus
 from models.automation.automation_runs.shapes import AutomationRunShape
 from models.automation.automation_runs.tables import automation_run, node_run
-from models.automation.automations.queries import (
-    AUTOMATION,
-    GRAPH,
-    VERSION,
-    automation_of,
-    graph_of,
-    placed_automations,
-    version_of,
-)
+from models.automation.automations import queries as automation_queries
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, CostClass, NodeKind
 from models.automation.automations.rules.planner.plan import Plan
 from models.content.items.queries import PlacementOf, closed_items
@@ -158,11 +150,11 @@ _run = automation_run.c
 _node = node_run.c
 
 visible = PlacementOf(
-    placed_automations()
-    .join(automation_run, _run.automation_id == AUTOMATION.id)
+    automation_queries.placed_automations()
+    .join(automation_run, _run.automation_id == automation_queries.AUTOMATION.id)
     .where(
-        _run.id == bindparam("id", type_=Uuid),
-        _run.workspace_id == AUTOMATION.workspace_id,
+        _run.id == sa.bindparam("id", type_=sa.Uuid),
+        _run.workspace_id == automation_queries.AUTOMATION.workspace_id,
     )
 )
 """The placement of a run's automation: `await visible(work, workspace_ids, run_id, user_id)`."""
@@ -188,16 +180,16 @@ class NodeCount(Protocol):
 async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> RunOverview:
     """The content of the page of a run when it is opened. Raises NotFoundError."""
     row = await work.one(
-        select(
+        sa.select(
             automation_run,
-            AUTOMATION.label,
-            VERSION.version,
-            GRAPH.graph,
+            automation_queries.AUTOMATION.label,
+            automation_queries.VERSION.version,
+            automation_queries.GRAPH.graph,
         )
         .select_from(automation_run)
-        .join(*automation_of(automation_run))
-        .join(*version_of(automation_run))
-        .join(*graph_of(automation_run))
+        .join(*automation_queries.automation_of(automation_run))
+        .join(*automation_queries.version_of(automation_run))
+        .join(*automation_queries.graph_of(automation_run))
         .where(_run.workspace_id == actor.workspace_id, _run.id == run_id),
         "run",
         of=_OverviewRow,
@@ -217,9 +209,9 @@ async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> RunOverview:
 async def named(work: UnitOfWork, actor: Actor, run_id: Id) -> AutomationName:
     """The automation of a run. Raises NotFoundError."""
     row = await work.one(
-        select(AUTOMATION.id, AUTOMATION.label)
+        sa.select(automation_queries.AUTOMATION.id, automation_queries.AUTOMATION.label)
         .select_from(automation_run)
-        .join(*automation_of(automation_run))
+        .join(*automation_queries.automation_of(automation_run))
         .where(_run.workspace_id == actor.workspace_id, _run.id == run_id),
         "run",
     )
@@ -231,7 +223,7 @@ async def state(
 ) -> RunChange | None:
     """The progress of a run and each of its nodes; None when the run is gone."""
     row = await work.first(
-        select(
+        sa.select(
             _run.id,
             _run.workspace_id,
             _run.status,
@@ -261,13 +253,13 @@ async def _progress(
 ) -> list[NodeProgress]:
     """The progress of the nodes that have node runs, by node id."""
     rows = await work.rows(
-        select(
+        sa.select(
             _node.node_id,
             _node.status,
-            func.count().label("number"),
-            func.max(_node.attempt).label("attempt"),
-            func.min(_node.started_at).label("started_at"),
-            func.max(_node.completed_at).label("completed_at"),
+            sa.func.count().label("number"),
+            sa.func.max(_node.attempt).label("attempt"),
+            sa.func.min(_node.started_at).label("started_at"),
+            sa.func.max(_node.completed_at).label("completed_at"),
         )
         .where(_node.workspace_id == workspace_id, _node.run_id == run_id)
         .group_by(_node.node_id, _node.status)
@@ -314,13 +306,13 @@ async def _links(work: UnitOfWork, actor: Actor, run: RunRow) -> list[RunLink]:
     relations = _relations(run)
     run_ids = [*relations, *await _asked_for(work, run)]
     rows = await work.rows(
-        select(_run.id, _run.status, AUTOMATION.label)
+        sa.select(_run.id, _run.status, automation_queries.AUTOMATION.label)
         .select_from(automation_run)
-        .join(*automation_of(automation_run))
+        .join(*automation_queries.automation_of(automation_run))
         .where(
             _run.workspace_id == actor.workspace_id,
-            or_(_run.parent_run_id == run.id, _run.id.in_(run_ids)),
-            AUTOMATION.item_id.not_in(select(closed_items(actor).c.id)),
+            sa.or_(_run.parent_run_id == run.id, _run.id.in_(run_ids)),
+            automation_queries.AUTOMATION.item_id.not_in(sa.select(closed_items(actor).c.id)),
         )
         .order_by(_run.id)
         .limit(LINKS)
@@ -339,7 +331,7 @@ async def _links(work: UnitOfWork, actor: Actor, run: RunRow) -> list[RunLink]:
 async def _asked_for(work: UnitOfWork, run: RunRow) -> list[Id]:
     """The runs that nodes of a run called, whether they wait for them or not."""
     rows = await work.rows(
-        select(_node.node_id, _node.scope_key)
+        sa.select(_node.node_id, _node.scope_key)
         .where(
             _node.workspace_id == run.workspace_id,
             _node.run_id == run.id,
@@ -376,10 +368,10 @@ def _run_shape(row: RunRow, metadata: JsonObject) -> AutomationRunShape:
     return AutomationRunShape(**fields, metadata=metadata)
 
 
-_ITEMS = case(
+_ITEMS = sa.case(
     (
-        func.jsonb_typeof(_node.input["items"]) == "array",
-        func.jsonb_array_length(_node.input["items"]),
+        sa.func.jsonb_typeof(_node.input["items"]) == "array",
+        sa.func.jsonb_array_length(_node.input["items"]),
     )
 )
 """The number of items a loop was given; null for one without a list."""
@@ -388,9 +380,9 @@ _ITEMS = case(
 async def loops_of(work: UnitOfWork, workspace_id: Id, run_id: Id) -> Collection[str]:
     """The ids of the loops in a run's graph."""
     document = await work.scalar(
-        select(GRAPH.plan)
+        sa.select(automation_queries.GRAPH.plan)
         .select_from(automation_run)
-        .join(*graph_of(automation_run))
+        .join(*automation_queries.graph_of(automation_run))
         .where(automation_run.c.workspace_id == workspace_id, automation_run.c.id == run_id)
     )
     plan = None if document is None else Plan.from_json(document)
@@ -408,9 +400,9 @@ async def iterations(
     if not loops:
         return {}
     rows = await work.rows(
-        select(
+        sa.select(
             _node.node_id,
-            func.sum(_ITEMS).label("total"),
+            sa.func.sum(_ITEMS).label("total"),
         )
         .where(
             _node.workspace_id == workspace_id,
@@ -434,16 +426,16 @@ async def _done(work: UnitOfWork, workspace_id: Id, run_id: Id, loop: str) -> in
     An iteration between two nodes counts, too.
     """
     inside = rf"^(?:.*/)?{re.escape(loop)}:\d+"
-    iteration: Any = func.substring(_node.scope_key, inside)
+    iteration: Any = sa.func.substring(_node.scope_key, inside)
     scopes = (
-        select(iteration)
+        sa.select(iteration)
         .where(
             _node.workspace_id == workspace_id,
             _node.run_id == run_id,
             _node.scope_key.regexp_match(inside),
         )
         .group_by(iteration)
-        .having(~func.bool_or(_node.status.in_(OPEN_NODE)))
+        .having(~sa.func.bool_or(_node.status.in_(OPEN_NODE)))
         .subquery()
     )
-    return int(await work.scalar(select(func.count()).select_from(scopes)))
+    return int(await work.scalar(sa.select(sa.func.count()).select_from(scopes)))

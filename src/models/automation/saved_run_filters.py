@@ -3,12 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from sqlalchemy import (
-    ColumnElement,
-    ForeignKeyConstraint,
-    Index,
-    or_,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -33,10 +28,10 @@ class SavedRunFilter(SQLModel, table=True):
 
     __tablename__ = "saved_run_filter"
     __table_args__ = (
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         same_workspace("owner_user_id", "workspace_member.user_id", ondelete="CASCADE"),
         same_workspace("automation_id", "automation.id", ondelete="CASCADE"),
-        Index("ix_saved_run_filter_workspace_id", "workspace_id", "owner_user_id"),
+        sa.Index("ix_saved_run_filter_workspace_id", "workspace_id", "owner_user_id"),
         partial_index(
             "ix_saved_run_filter_automation_id", "automation_id", where="automation_id IS NOT NULL"
         ),
@@ -97,12 +92,12 @@ class RunFilterList(Listed):
 _filter = saved_run_filter.c
 
 
-def _sees(actor: Actor) -> tuple[ColumnElement[bool], ...]:
+def _sees(actor: Actor) -> tuple[sa.ColumnElement[bool], ...]:
     """Shared ones and the caller's own, but none about an automation that is closed to them."""
     open_to_all = _filter.automation_id.is_(None)
     return (
-        or_(_filter.owner_user_id.is_(None), _filter.owner_user_id == actor.user_id),
-        or_(open_to_all, _filter.automation_id.in_(open_automations(actor, Level.VIEW))),
+        sa.or_(_filter.owner_user_id.is_(None), _filter.owner_user_id == actor.user_id),
+        sa.or_(open_to_all, _filter.automation_id.in_(open_automations(actor, Level.VIEW))),
     )
 
 

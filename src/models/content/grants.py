@@ -6,8 +6,8 @@ See interface.md#item-levels.
 from enum import StrEnum
 from typing import Annotated, Any, Protocol
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import FromClause, Select, delete, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.content.items.joins import live_item_of
@@ -77,18 +77,18 @@ class _GrantRow(Protocol):
 
 async def holds_grant(work: UnitOfWork, actor: Actor, level: Level) -> bool:
     """True when the actor was granted this level on any item of the workspace."""
-    held = select(item_grant.c.item_id).where(
+    held = sa.select(item_grant.c.item_id).where(
         item_grant.c.workspace_id == actor.workspace_id,
         item_grant.c.user_id == actor.user_id,
         item_grant.c.level >= level,
     )
-    return bool(await work.scalar(select(held.exists())))
+    return bool(await work.scalar(sa.select(held.exists())))
 
 
 async def item_access(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemAccess:
     """The access mode and the grants of one item. Raises `NotFoundError`."""
     mode = await work.scalar(
-        select(item.c.access_mode).where(
+        sa.select(item.c.access_mode).where(
             item.c.workspace_id == actor.workspace_id, item.c.id == item_id
         )
     )
@@ -96,7 +96,7 @@ async def item_access(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemAccess
         raise NotFoundError("item")
     member = members_of(actor.workspace_id).subquery("member")
     rows = await work.rows(
-        select(item_grant.c.user_id, item_grant.c.level, member.c.email, member.c.name)
+        sa.select(item_grant.c.user_id, item_grant.c.level, member.c.email, member.c.name)
         .join(member, member.c.user_id == item_grant.c.user_id)
         .where(item_grant.c.workspace_id == actor.workspace_id, item_grant.c.item_id == item_id)
         .order_by(item_grant.c.level.desc(), member.c.name, item_grant.c.user_id),
@@ -130,19 +130,19 @@ async def grant_manage(work: UnitOfWork, actor: Actor, item_id: Id) -> None:
     )
 
 
-async def copy_grants(work: UnitOfWork, actor: Actor, copies: FromClause) -> None:
+async def copy_grants(work: UnitOfWork, actor: Actor, copies: sa.FromClause) -> None:
     """Give items the grants of others; `copies` has columns `old` and `new` of item ids."""
     columns = ("workspace_id", "item_id", "user_id", "level", "created_at", "updated_at")
     await work.execute(
-        insert(item_grant).from_select(
+        sa.insert(item_grant).from_select(
             columns,
-            select(
+            sa.select(
                 item_grant.c.workspace_id,
                 copies.c.new,
                 item_grant.c.user_id,
                 item_grant.c.level,
-                literal(work.now),
-                literal(work.now),
+                sa.literal(work.now),
+                sa.literal(work.now),
             ).where(
                 item_grant.c.workspace_id == actor.workspace_id,
                 item_grant.c.item_id == copies.c.old,
@@ -167,18 +167,18 @@ async def replace_access(
     conditions = (item.c.workspace_id == actor.workspace_id, item.c.id == item_id)
     # The item's row orders concurrent replacements.
     await work.execute(
-        update(item)
+        sa.update(item)
         .where(*conditions)
         .values(access_mode=body.access_mode.value, updated_at=work.now)
     )
     old_grants = await work.rows(
-        delete(item_grant)
+        sa.delete(item_grant)
         .where(item_grant.c.workspace_id == actor.workspace_id, item_grant.c.item_id == item_id)
         .returning(item_grant.c.user_id)
     )
     if body.grants:
         await work.execute(
-            insert(item_grant).values(
+            sa.insert(item_grant).values(
                 [
                     {
                         "workspace_id": actor.workspace_id,
@@ -210,9 +210,9 @@ async def _notify_shared(work: UnitOfWork, actor: Actor, item_id: Id, user_ids: 
     await notify(work, actor.workspace_id, user_ids, notice)
 
 
-def _bundled_rows(workspace_id: Id) -> Select[Any]:
+def _bundled_rows(workspace_id: Id) -> sa.Select[Any]:
     return (
-        select(item_grant)
+        sa.select(item_grant)
         .join(*live_item_of(item_grant))
         .where(item_grant.c.workspace_id == workspace_id)
     )

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sqlalchemy import ColumnElement, Table, func, select
+import sqlalchemy as sa
 
 from models.core.access.rules import Actor, PrincipalType
 from models.core.base import Id
@@ -35,11 +35,11 @@ class Bound:
     `conditions`.
     """
 
-    table: Table
+    table: sa.Table
     most: int
     resources: str
     by: tuple[str, ...] = ("workspace_id",)
-    conditions: tuple[ColumnElement[bool], ...] = ()
+    conditions: tuple[sa.ColumnElement[bool], ...] = ()
     remedy: str = "Delete some first."
 
     @asynccontextmanager
@@ -53,7 +53,7 @@ class Bound:
         yield
         columns = zip(self.by, owner, strict=True)
         theirs = (self.table.c[name].is_not_distinct_from(value) for name, value in columns)
-        count = select(func.count()).select_from(self.table).where(*theirs, *self.conditions)
+        count = sa.select(sa.func.count()).select_from(self.table).where(*theirs, *self.conditions)
         if await work.scalar(count) > self.most:
             raise ConflictError(
                 f"The limit of {self.most:,} {self.resources} is reached. {self.remedy}".rstrip()
@@ -74,7 +74,7 @@ class TooMuchOpenError(RateLimitedError):
 
 
 async def require_place(
-    work: UnitOfWork, actor: Actor, kind: WorkTable, family: Family, *which: ColumnElement[bool]
+    work: UnitOfWork, actor: Actor, kind: WorkTable, family: Family, *which: sa.ColumnElement[bool]
 ) -> None:
     """Refuse what was just accepted, when more of its family is open than may be.
 
@@ -87,7 +87,7 @@ async def require_place(
 
 
 async def require_place_of(
-    work: UnitOfWork, owner: Id, kind: WorkTable, family: Family, *which: ColumnElement[bool]
+    work: UnitOfWork, owner: Id, kind: WorkTable, family: Family, *which: sa.ColumnElement[bool]
 ) -> None:
     """As `require_place`, for `which` rows of an owner."""
     limit = OPEN.get(family)
@@ -96,6 +96,6 @@ async def require_place_of(
     # One after the other, so that the next one counts this one, too.
     place = f"open/{family}/{owner}"
     await lock_name(work, place)
-    some = select(kind.table.c.id).where(kind.is_open, *which).limit(limit + 1).subquery()
-    if await work.scalar(select(func.count()).select_from(some)) > limit:
+    some = sa.select(kind.table.c.id).where(kind.is_open, *which).limit(limit + 1).subquery()
+    if await work.scalar(sa.select(sa.func.count()).select_from(some)) > limit:
         raise TooMuchOpenError(family, limit)

@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+import sqlalchemy as sa
 from pydantic import JsonValue, TypeAdapter
 from pydantic import ValidationError as ShapeError
 from pydantic.alias_generators import to_camel
-from sqlalchemy import Select, Table
 
 from models.core.base import Id, JsonObject
 from models.core.problems import sentence
@@ -205,8 +205,8 @@ class BundleKind:
     name: str
     stage: Stage
     file: str
-    table: Table
-    rows: Callable[[Id], Select[Any]]
+    table: sa.Table
+    rows: Callable[[Id], sa.Select[Any]]
     references: Mapping[str, str] = field(default_factory=dict)
     """Column → kind of what it names, `*` for any. Where that is missing, the column becomes null,
     and a row that needs it is left out; a person who is missing is replaced by who imports."""

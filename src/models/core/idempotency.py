@@ -5,17 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Index,
-    Select,
-    UniqueConstraint,
-    bindparam,
-    delete,
-    func,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import BYTEA, insert
 from sqlmodel import Field, SQLModel
 
@@ -72,8 +62,8 @@ class IdempotencyReply(SQLModel, table=True):
 
     __tablename__ = "idempotency_reply"
     __table_args__ = (
-        UniqueConstraint("fingerprint"),
-        Index("ix_idempotency_reply_expires_at", "expires_at"),
+        sa.UniqueConstraint("fingerprint"),
+        sa.Index("ix_idempotency_reply_expires_at", "expires_at"),
     )
 
     id: Id = Field(primary_key=True)
@@ -119,20 +109,20 @@ async def claim_key(
     request.
     """
     if waits:
-        await work.execute(select(func.pg_advisory_xact_lock(_lock(fingerprint))))
+        await work.execute(sa.select(sa.func.pg_advisory_xact_lock(_lock(fingerprint))))
     while (claim_id := await _take(work, fingerprint, request_hash, workspace_id)) is None:
-        lock = select(func.pg_try_advisory_xact_lock(_lock(fingerprint)))
+        lock = sa.select(sa.func.pg_try_advisory_xact_lock(_lock(fingerprint)))
         if not await work.scalar(lock):
             raise _running()
         row = await work.first(
-            select(idempotency_reply).where(idempotency_reply.c.fingerprint == fingerprint),
+            sa.select(idempotency_reply).where(idempotency_reply.c.fingerprint == fingerprint),
             of=IdempotencyReply,
         )
         if row is not None and row.expires_at > work.now:
             return _found(keys, row, request_hash)
         # Past its window, or rolled back meanwhile: the key is free again.
         await work.execute(
-            delete(idempotency_reply).where(
+            sa.delete(idempotency_reply).where(
                 idempotency_reply.c.fingerprint == fingerprint,
                 idempotency_reply.c.expires_at <= work.now,
             )
@@ -143,7 +133,7 @@ async def claim_key(
 async def is_known(work: UnitOfWork, fingerprint: bytes, workspace_ids: Sequence[Id]) -> bool:
     """True when a call about one of the workspaces has used the key within the window."""
     used = idempotency_reply.c.workspace_id.in_(workspace_ids)
-    return await work.scalar(select(_living(work, fingerprint).where(used).exists())) is True
+    return await work.scalar(sa.select(_living(work, fingerprint).where(used).exists())) is True
 
 
 async def find_reply(
@@ -161,7 +151,7 @@ async def find_reply(
 async def forget_reply(work: UnitOfWork, fingerprint: bytes) -> None:
     """Free the key of a call whose refusal after its commit is not kept."""
     await work.execute(
-        delete(idempotency_reply).where(
+        sa.delete(idempotency_reply).where(
             idempotency_reply.c.fingerprint == fingerprint, idempotency_reply.c.reply.is_(None)
         )
     )
@@ -227,23 +217,23 @@ _TAKE = PreparedStatement(
     insert(idempotency_reply)
     .from_select(
         list(_COLUMNS),
-        select(
-            *(bindparam(f"_{name}", type_=idempotency_reply.c[name].type) for name in _COLUMNS)
-        ).where(func.pg_try_advisory_xact_lock(bindparam("_lock", type_=BigInteger))),
+        sa.select(
+            *(sa.bindparam(f"_{name}", type_=idempotency_reply.c[name].type) for name in _COLUMNS)
+        ).where(sa.func.pg_try_advisory_xact_lock(sa.bindparam("_lock", type_=sa.BigInteger))),
     )
     .on_conflict_do_nothing()
     .returning(idempotency_reply.c.id)
 )
 
 _REMEMBER = PreparedStatement(
-    update(idempotency_reply)
-    .where(idempotency_reply.c.fingerprint == bindparam("of"))
-    .values(status=bindparam("status"), reply=bindparam("reply"))
+    sa.update(idempotency_reply)
+    .where(idempotency_reply.c.fingerprint == sa.bindparam("of"))
+    .values(status=sa.bindparam("status"), reply=sa.bindparam("reply"))
 )
 
 
-def _living(work: UnitOfWork, fingerprint: bytes) -> Select[Any]:
-    return select(idempotency_reply).where(
+def _living(work: UnitOfWork, fingerprint: bytes) -> sa.Select[Any]:
+    return sa.select(idempotency_reply).where(
         idempotency_reply.c.fingerprint == fingerprint, idempotency_reply.c.expires_at > work.now
     )
 

@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Collection
 from typing import Annotated
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import Table, select
 
 from models.core.base import Id
 from runtime.database import UnitOfWork
@@ -40,11 +40,11 @@ def first_free(base: str, keys: Collection[str]) -> str:
     return key
 
 
-async def free_key(work: UnitOfWork, table: Table, workspace_id: Id, base: str) -> str:
+async def free_key(work: UnitOfWork, table: sa.Table, workspace_id: Id, base: str) -> str:
     """`base`, numbered so that no row of `table` in the workspace has it."""
     stem = base[: LONGEST - 5].replace("_", r"\_")
     rows = await work.rows(
-        select(table.c.key).where(
+        sa.select(table.c.key).where(
             table.c.workspace_id == workspace_id, table.c.key.like(f"{stem}%")
         )
     )
@@ -52,7 +52,7 @@ async def free_key(work: UnitOfWork, table: Table, workspace_id: Id, base: str) 
 
 
 async def reserve_key(
-    work: UnitOfWork, table: Table, workspace_id: Id, requested: str | None, label: str
+    work: UnitOfWork, table: sa.Table, workspace_id: Id, requested: str | None, label: str
 ) -> str:
     """The requested key, or the first free one the label suggests, reserved until the commit.
 

@@ -13,7 +13,7 @@ from functools import reduce
 from operator import add
 from typing import Any, Generic, Self, TypeVar
 
-from sqlalchemy import ColumnElement, Select, Text, case, cast, func, select, tuple_
+import sqlalchemy as sa
 from typing_extensions import override
 
 from models.core.base import Nullable, Shape
@@ -81,22 +81,22 @@ class PageRequest:
         return self.limit + 1
 
     async def ascending(
-        self, work: UnitOfWork, rows: Select[Any], *order: ColumnElement[Any], of: type[Row]
+        self, work: UnitOfWork, rows: sa.Select[Any], *order: sa.ColumnElement[Any], of: type[Row]
     ) -> Page[Row]:
         """The page of `rows` in the order of these columns, which are among those selected.
 
         `of` as in `UnitOfWork.rows`.
         """
         if self.after is not None:
-            rows = rows.where(tuple_(*order) > tuple_(*self.after))
+            rows = rows.where(sa.tuple_(*order) > sa.tuple_(*self.after))
         return await self._read(work, rows.order_by(*order), order, of)
 
     async def descending(
-        self, work: UnitOfWork, rows: Select[Any], *order: ColumnElement[Any], of: type[Row]
+        self, work: UnitOfWork, rows: sa.Select[Any], *order: sa.ColumnElement[Any], of: type[Row]
     ) -> Page[Row]:
         """As `ascending`, the other way round."""
         if self.after is not None:
-            rows = rows.where(tuple_(*order) < tuple_(*self.after))
+            rows = rows.where(sa.tuple_(*order) < sa.tuple_(*self.after))
         return await self._read(
             work, rows.order_by(*(column.desc() for column in order)), order, of
         )
@@ -104,8 +104,8 @@ class PageRequest:
     async def _read(
         self,
         work: UnitOfWork,
-        rows: Select[Any],
-        order: Sequence[ColumnElement[Any]],
+        rows: sa.Select[Any],
+        order: Sequence[sa.ColumnElement[Any]],
         of: type[Row],
     ) -> Page[Row]:
         page = await work.rows(rows.limit(self.fetch), of=of)
@@ -192,21 +192,26 @@ _TURN = "turn"
 
 
 def within_budget(
-    statement: Select[Any], order: Sequence[ColumnElement[Any]], limit: int, heavy: Sequence[str]
-) -> Select[Any]:
+    statement: sa.Select[Any],
+    order: Sequence[sa.ColumnElement[Any]],
+    limit: int,
+    heavy: Sequence[str],
+) -> sa.Select[Any]:
     """The first rows of a statement, the `heavy` JSON columns null in those past the budget.
 
     So a reader sees that there are more (`carried`) without their weight.
     """
-    turn = func.row_number().over(order_by=order).label(_TURN)
+    turn = sa.func.row_number().over(order_by=order).label(_TURN)
     page = statement.add_columns(turn).order_by(*order).limit(limit).subquery()
-    weights = [func.coalesce(func.octet_length(cast(page.c[name], Text)), 0) for name in heavy]
+    weights = [
+        sa.func.coalesce(sa.func.octet_length(sa.cast(page.c[name], sa.Text)), 0) for name in heavy
+    ]
     weight = reduce(add, weights)
-    before = func.sum(weight).over(order_by=page.c[_TURN], rows=(None, -1))
-    fits = func.coalesce(before, 0) < ANSWER_BUDGET
-    return select(
+    before = sa.func.sum(weight).over(order_by=page.c[_TURN], rows=(None, -1))
+    fits = sa.func.coalesce(before, 0) < ANSWER_BUDGET
+    return sa.select(
         *(
-            case((fits, column)).label(column.name) if column.name in heavy else column
+            sa.case((fits, column)).label(column.name) if column.name in heavy else column
             for column in page.c
         ),
         fits.label(_CARRIED),

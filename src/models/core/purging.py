@@ -10,24 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    Column,
-    ColumnElement,
-    Delete,
-    ForeignKeyConstraint,
-    Select,
-    Table,
-    Update,
-    Uuid,
-    any_,
-    delete,
-    literal,
-    literal_column,
-    select,
-    tuple_,
-    update,
-)
+import sqlalchemy as sa
 
 from runtime.database import UnitOfWork
 from runtime.postgresql.schema import BELONGS_TO, metadata
@@ -43,8 +26,8 @@ _OWNING = "item_id"
 
 async def purge(
     work: UnitOfWork,
-    table: Table,
-    old: Select[Any],
+    table: sa.Table,
+    old: sa.Select[Any],
     limit: int = MAX_ROWS,
     heads_at_once: int = MAX_HEADS,
 ) -> int:
@@ -57,8 +40,8 @@ async def purge(
     if not rows:
         return 0
     removal = _Removal(work, limit)
-    heads = literal([row.id for row in rows], ARRAY(Uuid))
-    await removal.remove(table, table.c.id == any_(heads))
+    heads = sa.literal([row.id for row in rows], sa.ARRAY(sa.Uuid))
+    await removal.remove(table, table.c.id == sa.any_(heads))
     return limit - removal.left
 
 
@@ -71,22 +54,26 @@ class Retention:
     call it until that is 0.
     """
 
-    table: Table
-    moment: ColumnElement[Any]
-    conditions: tuple[ColumnElement[bool], ...] = ()
-    order: tuple[ColumnElement[Any], ...] = ()
+    table: sa.Table
+    moment: sa.ColumnElement[Any]
+    conditions: tuple[sa.ColumnElement[bool], ...] = ()
+    order: tuple[sa.ColumnElement[Any], ...] = ()
 
     async def __call__(
         self, work: UnitOfWork, before: datetime | None = None, limit: int = MAX_ROWS
     ) -> int:
         key = self.table.primary_key.columns
         past = self.moment < (before or work.now)
-        old = select(*key).where(past, *self.conditions).order_by(*(self.order or (self.moment,)))
+        old = (
+            sa.select(*key).where(past, *self.conditions).order_by(*(self.order or (self.moment,)))
+        )
         if any(_references(self.table)) or any(_unbound(self.table)):
             return await purge(work, self.table, old, limit)
         # Rows that another transaction holds are left for a later call.
         batch = old.limit(limit).with_for_update(skip_locked=True)
-        return (await work.execute(delete(self.table).where(tuple_(*key).in_(batch)))).rowcount
+        return (
+            await work.execute(sa.delete(self.table).where(sa.tuple_(*key).in_(batch)))
+        ).rowcount
 
 
 class _Removal:
@@ -97,45 +84,48 @@ class _Removal:
         self.left = limit
 
     async def remove(
-        self, table: Table, condition: ColumnElement[bool], above: frozenset[str] = frozenset()
+        self,
+        table: sa.Table,
+        condition: sa.ColumnElement[bool],
+        above: frozenset[str] = frozenset(),
     ) -> None:
         """Remove the rows of a condition; `above` are the tables this came from."""
         for referring, key in _references(table):
             if referring.name in above | {table.name}:
                 continue
-            named = select(*(element.column for element in key.elements)).where(condition)
-            theirs = tuple_(*key.columns).in_(named)
+            named = sa.select(*(element.column for element in key.elements)).where(condition)
+            theirs = sa.tuple_(*key.columns).in_(named)
             if is_owned(key):
                 await self.remove(referring, theirs, above | {table.name})
             else:
                 columns = {column.name: None for column in key.columns if column.nullable}
-                await self._change(referring, theirs, update(referring).values(columns))
+                await self._change(referring, theirs, sa.update(referring).values(columns))
         for unbound, naming in _unbound(table):
             # A workspace is its own.
             workspace_id = table.c.get("workspace_id", table.c.id)
-            theirs = tuple_(*naming).in_(select(workspace_id, table.c.id).where(condition))
-            await self._change(unbound, theirs, delete(unbound))
-        await self._change(table, condition, delete(table))
+            theirs = sa.tuple_(*naming).in_(sa.select(workspace_id, table.c.id).where(condition))
+            await self._change(unbound, theirs, sa.delete(unbound))
+        await self._change(table, condition, sa.delete(table))
 
     async def _change(
-        self, table: Table, condition: ColumnElement[bool], change: Update | Delete
+        self, table: sa.Table, condition: sa.ColumnElement[bool], change: sa.Update | sa.Delete
     ) -> None:
         if not self.left:
             return
-        row: ColumnElement[Any] = literal_column(f"{table.name}.ctid")
-        some = select(row).select_from(table).where(condition).limit(self.left).correlate(None)
+        row: sa.ColumnElement[Any] = sa.literal_column(f"{table.name}.ctid")
+        some = sa.select(row).select_from(table).where(condition).limit(self.left).correlate(None)
         changed = await self._work.execute(change.where(row.in_(some)))
         self.left -= changed.rowcount
 
 
-def _references(table: Table) -> Iterator[tuple[Table, ForeignKeyConstraint]]:
+def _references(table: sa.Table) -> Iterator[tuple[sa.Table, sa.ForeignKeyConstraint]]:
     for referring in metadata.sorted_tables:
         for key in referring.foreign_key_constraints:
             if key.referred_table is table:
                 yield referring, key
 
 
-def _unbound(table: Table) -> Iterator[tuple[Table, list[Column[Any]]]]:
+def _unbound(table: sa.Table) -> Iterator[tuple[sa.Table, list[sa.Column[Any]]]]:
     """Tables that declare their rows as belonging to a table, and the columns that name it."""
     for other in metadata.sorted_tables:
         declared = other.info.get(BELONGS_TO, {})
@@ -143,7 +133,7 @@ def _unbound(table: Table) -> Iterator[tuple[Table, list[Column[Any]]]]:
             yield other, [other.c[name] for name in declared[table.name]]
 
 
-def is_owned(key: ForeignKeyConstraint) -> bool:
+def is_owned(key: sa.ForeignKeyConstraint) -> bool:
     """True when a row belongs to the one that its key names, and goes with it."""
     if key.ondelete is not None:
         return key.ondelete == "CASCADE"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from sqlalchemy import ColumnElement, Table, delete, insert, select, update
+import sqlalchemy as sa
 
 from models.core.access.rules import Actor
 from models.core.base import Deleted, Id
@@ -28,21 +28,21 @@ class Repository(Generic[Row]):
     """
 
     resource: str
-    table: Table
+    table: sa.Table
     row: type[Row]
-    sees: Callable[[Actor], Sequence[ColumnElement[bool]]] = lambda _: ()
+    sees: Callable[[Actor], Sequence[sa.ColumnElement[bool]]] = lambda _: ()
     limit: Bound | None = None
     order: Sequence[str] = ()
 
-    def seen(self, actor: Actor) -> Sequence[ColumnElement[bool]]:
+    def seen(self, actor: Actor) -> Sequence[sa.ColumnElement[bool]]:
         """The conditions on the rows that a caller sees."""
         return self.table.c.workspace_id == actor.workspace_id, *self.sees(actor)
 
     async def page(
-        self, work: UnitOfWork, actor: Actor, page: PageRequest, *which: ColumnElement[bool]
+        self, work: UnitOfWork, actor: Actor, page: PageRequest, *which: sa.ColumnElement[bool]
     ) -> Page[Row]:
         """A page of the rows that a caller sees."""
-        rows, columns = select(self.table).where(*self.seen(actor), *which), self.table.c
+        rows, columns = sa.select(self.table).where(*self.seen(actor), *which), self.table.c
         if self.order:
             order = [columns[name] for name in self.order]
             return await page.ascending(work, rows, *order, of=self.row)
@@ -50,7 +50,7 @@ class Repository(Generic[Row]):
 
     async def find(self, work: UnitOfWork, actor: Actor, row_id: Id, *, lock: bool = False) -> Row:
         """A row, locked until the transaction ends if asked for. Raises NotFoundError."""
-        statement = select(self.table).where(*self.seen(actor), self.table.c.id == row_id)
+        statement = sa.select(self.table).where(*self.seen(actor), self.table.c.id == row_id)
         return await work.one(
             statement.with_for_update() if lock else statement, self.resource, of=self.row
         )
@@ -61,7 +61,7 @@ class Repository(Generic[Row]):
         """Insert a row. Raises ConflictError beyond the bound of its owner."""
         moments = {"created_at": work.now, "updated_at": work.now}
         row = {"id": row_id, "workspace_id": actor.workspace_id, **moments, **values}
-        statement = insert(self.table).values(row).returning(self.table)
+        statement = sa.insert(self.table).values(row).returning(self.table)
         if self.limit is None:
             return await work.one(statement, self.resource, of=self.row)
         async with self.limit.place(work, *(row[name] for name in self.limit.by)):
@@ -73,7 +73,7 @@ class Repository(Generic[Row]):
         """Set columns of a row, which then has another `updated_at`. Raises NotFoundError."""
         moment = next_updated_at(self.table.c.updated_at, work.now)
         statement = (
-            update(self.table)
+            sa.update(self.table)
             .where(*self.seen(actor), self.table.c.id == row_id)
             .values(updated_at=moment, **values)
             .returning(self.table)
@@ -82,6 +82,6 @@ class Repository(Generic[Row]):
 
     async def delete(self, work: UnitOfWork, actor: Actor, row_id: Id) -> Deleted:
         """Delete a row. Raises NotFoundError."""
-        this = delete(self.table).where(*self.seen(actor), self.table.c.id == row_id)
+        this = sa.delete(self.table).where(*self.seen(actor), self.table.c.id == row_id)
         await work.one(this.returning(self.table.c.id), self.resource)
         return Deleted(id=row_id)

@@ -4,16 +4,18 @@ import re
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, literal
+import sqlalchemy as sa
 
 from models.core.values import InvalidValueError, moment
 from runtime.clock import truncate
 from runtime.errors import ValidationError
 
 
-def next_updated_at(updated_at: ColumnElement[Any], now: datetime) -> ColumnElement[datetime]:
+def next_updated_at(updated_at: sa.ColumnElement[Any], now: datetime) -> sa.ColumnElement[datetime]:
     """Now, or one millisecond after the last change if that is later: it never repeats."""
-    return func.greatest(literal(now, updated_at.type), updated_at + timedelta(milliseconds=1))
+    return sa.func.greatest(
+        sa.literal(now, updated_at.type), updated_at + timedelta(milliseconds=1)
+    )
 
 
 _VERSION = re.compile(r'"?([1-9][0-9]{0,8})"?')

@@ -13,20 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ColumnElement,
-    MetaData,
-    Row,
-    and_,
-    bindparam,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    tuple_,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import BYTEA
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Field, SQLModel
@@ -119,7 +106,7 @@ class KnownKey(Protocol):
 
 async def known_keys(work: UnitOfWork) -> Mapping[bytes, KnownKey]:
     """The keys of the database by their ids, the newest first."""
-    newest_first = select(secret_key).order_by(secret_key.c.position.desc())
+    newest_first = sa.select(secret_key).order_by(secret_key.c.position.desc())
     return {row.id: row for row in await work.rows(newest_first, of=KnownKey)}
 
 
@@ -129,28 +116,30 @@ async def require_keys(work: UnitOfWork, keys: KeyRing) -> None:
 
 
 async def keys_in_use(
-    work: UnitOfWork, metadata: MetaData = SQLModel.metadata
+    work: UnitOfWork, metadata: sa.MetaData = SQLModel.metadata
 ) -> Collection[bytes]:
     """The ids of the keys that values are sealed under which do not end by themselves."""
     found: set[bytes] = set()
     for column in sealed_columns(metadata):
         if not column.seal.short_lived:
-            used = select(column.key_id.label("id")).where(column.value.is_not(None)).distinct()
+            used = sa.select(column.key_id.label("id")).where(column.value.is_not(None)).distinct()
             found.update(bytes(row.id) for row in await work.rows(used))
     return found
 
 
-def is_older_key(key_id: ColumnElement[Any], than: ColumnElement[Any]) -> ColumnElement[bool]:
+def is_older_key(
+    key_id: sa.ColumnElement[Any], than: sa.ColumnElement[Any]
+) -> sa.ColumnElement[bool]:
     """The condition that a key came before another one, or is not known any more.
 
     While processes with `OLD,NEW` and `NEW,OLD` run side by side, it keeps the first from taking
     back what the others wrote anew.
     """
 
-    def position(of: ColumnElement[Any]) -> ColumnElement[Any]:
-        return select(secret_key.c.position).where(secret_key.c.id == of).scalar_subquery()
+    def position(of: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        return sa.select(secret_key.c.position).where(secret_key.c.id == of).scalar_subquery()
 
-    return func.coalesce(position(key_id) < position(than), True)
+    return sa.func.coalesce(position(key_id) < position(than), True)
 
 
 async def register_keys(work: UnitOfWork, keys: KeyRing) -> None:
@@ -186,7 +175,7 @@ async def promote_key(work: UnitOfWork, keys: KeyRing) -> None:
     await lock_name(work, "secret keys")
     newest = next(iter(await known_keys(work)))
     if newest != keys.current_id:
-        await work.execute(delete(secret_key).where(secret_key.c.id == keys.current_id))
+        await work.execute(sa.delete(secret_key).where(secret_key.c.id == keys.current_id))
         await _add(work, keys.current_id)
 
 
@@ -198,7 +187,7 @@ async def forget_lost_keys(work: UnitOfWork, keys: KeyRing) -> Collection[bytes]
     await lock_name(work, "secret keys")
     known = await known_keys(work)
     lost = set(known) - set(keys.ids)
-    await work.execute(delete(secret_key).where(secret_key.c.id.in_(lost)))
+    await work.execute(sa.delete(secret_key).where(secret_key.c.id.in_(lost)))
     if keys.current_id not in known:
         await _add(work, keys.current_id)
     return lost
@@ -215,7 +204,7 @@ async def _adopt(work: UnitOfWork, keys: KeyRing) -> None:
     for table in SQLModel.metadata.tables.values():
         if "digest_key" in table.columns:
             unknown = table.columns["digest_key"].is_(None)
-            await work.execute(update(table).where(unknown).values(digest_key=keys.ids[-1]))
+            await work.execute(sa.update(table).where(unknown).values(digest_key=keys.ids[-1]))
 
 
 async def _forget_unused(work: UnitOfWork, keys: KeyRing, missing: Collection[bytes]) -> None:
@@ -227,12 +216,14 @@ async def _forget_unused(work: UnitOfWork, keys: KeyRing, missing: Collection[by
     needed = needed or set(missing) & set(await keys_in_use(work))
     if needed:
         raise lacking_key(needed, keys.ids)
-    await work.execute(delete(secret_key).where(secret_key.c.id.in_(missing)))
+    await work.execute(sa.delete(secret_key).where(secret_key.c.id.in_(missing)))
 
 
 async def _add(work: UnitOfWork, key_id: bytes) -> None:
-    highest = select(func.coalesce(func.max(secret_key.c.position), 0)).scalar_subquery()
-    await work.execute(insert(secret_key).values(id=key_id, position=highest + 1, since=work.now))
+    highest = sa.select(sa.func.coalesce(sa.func.max(secret_key.c.position), 0)).scalar_subquery()
+    await work.execute(
+        sa.insert(secret_key).values(id=key_id, position=highest + 1, since=work.now)
+    )
 
 
 _LOOKED_AT = 2_000
@@ -256,7 +247,7 @@ class Outdated:
 
 
 async def outdated_values(
-    database: Database, keys: KeyRing, metadata: MetaData = SQLModel.metadata
+    database: Database, keys: KeyRing, metadata: sa.MetaData = SQLModel.metadata
 ) -> Sequence[Outdated]:
     """All values under other keys than the current one, by kind and key."""
     kinds: dict[tuple[str, bytes], Outdated] = {}
@@ -276,7 +267,7 @@ async def rotate_values(
     database: Database,
     keys: KeyRing,
     on_progress: Callable[[str, int], None] = lambda *_: None,
-    metadata: MetaData = SQLModel.metadata,
+    metadata: sa.MetaData = SQLModel.metadata,
 ) -> None:
     """Seal all readable values again that are not under the current key.
 
@@ -295,21 +286,21 @@ async def rotate_values(
                 on_progress(column.name, count)
 
 
-async def _pages(database: Database, column: SealedColumn) -> AsyncIterator[Sequence[Row[Any]]]:
+async def _pages(database: Database, column: SealedColumn) -> AsyncIterator[Sequence[sa.Row[Any]]]:
     """The rows of a table in the order of its key: each with the key of its value, and its size."""
     after: tuple[Any, ...] | None = None
     statement = (
-        select(
+        sa.select(
             *column.key,
             column.key_id.label("sealed_under"),
-            func.octet_length(column.value).label("size"),
+            sa.func.octet_length(column.value).label("size"),
             column.moment.label("since"),
         )
         .order_by(*column.key)
         .limit(_LOOKED_AT)
     )
     while True:
-        rest = statement if after is None else statement.where(tuple_(*column.key) > after)
+        rest = statement if after is None else statement.where(sa.tuple_(*column.key) > after)
         async with database.transaction() as work:
             page = await work.rows(rest)
         if not page:
@@ -318,14 +309,14 @@ async def _pages(database: Database, column: SealedColumn) -> AsyncIterator[Sequ
         after = tuple(page[-1][: len(column.key)])
 
 
-def _others(page: Sequence[Row[Any]], keys: KeyRing) -> Iterator[Row[Any]]:
+def _others(page: Sequence[sa.Row[Any]], keys: KeyRing) -> Iterator[sa.Row[Any]]:
     """The rows whose value is under another key than the current one."""
     return (row for row in page if row.sealed_under not in {None, keys.current_id})
 
 
-def _parts(rows: Sequence[Row[Any]]) -> Iterator[Sequence[Row[Any]]]:
+def _parts(rows: Sequence[sa.Row[Any]]) -> Iterator[Sequence[sa.Row[Any]]]:
     """The rows in parts of which each is small enough for one transaction."""
-    part: list[Row[Any]] = []
+    part: list[sa.Row[Any]] = []
     for row in rows:
         if part and (len(part) == _ROWS or sum(one.size for one in part) + row.size > _BYTES):
             yield part
@@ -336,7 +327,7 @@ def _parts(rows: Sequence[Row[Any]]) -> Iterator[Sequence[Row[Any]]]:
 
 
 async def _resealed(
-    database: Database, keys: KeyRing, column: SealedColumn, rows: Sequence[Row[Any]]
+    database: Database, keys: KeyRing, column: SealedColumn, rows: Sequence[sa.Row[Any]]
 ) -> int:
     """One transaction, again where others were in its way."""
     for _ in range(_TRIES - 1):
@@ -351,19 +342,21 @@ async def _resealed(
 
 
 async def _reseal(
-    work: UnitOfWork, keys: KeyRing, column: SealedColumn, rows: Sequence[Row[Any]]
+    work: UnitOfWork, keys: KeyRing, column: SealedColumn, rows: Sequence[sa.Row[Any]]
 ) -> int:
     """Write the values of these rows anew; gives the number that had not changed meanwhile."""
     table, names = column.column.table, [part.name for part in column.key]
-    these = or_(*(and_(*(part == row._mapping[part.name] for part in column.key)) for row in rows))
+    these = sa.or_(
+        *(sa.and_(*(part == row._mapping[part.name] for part in column.key)) for row in rows)
+    )
     places = [table.columns[name] for name in column.seal.place_columns]
     values = await work.rows(
-        select(*column.key, *places, column.value.label("sealed_value_")).where(these)
+        sa.select(*column.key, *places, column.value.label("sealed_value_")).where(these)
     )
     writing = (
-        update(table)
-        .where(*(part == bindparam(f"_{part.name}") for part in column.key))
-        .where(column.value == bindparam("_old"))
+        sa.update(table)
+        .where(*(part == sa.bindparam(f"_{part.name}") for part in column.key))
+        .where(column.value == sa.bindparam("_old"))
         .values(_written(column))
     )
     count = 0
@@ -378,13 +371,13 @@ async def _reseal(
 
 
 def _written(column: SealedColumn) -> Mapping[str, Any]:
-    values = {column.column.name: column.holding(bindparam("_new", type_=column.value.type))}
+    values = {column.column.name: column.holding(sa.bindparam("_new", type_=column.value.type))}
     if column.seal.digest is not None:
-        values[column.seal.digest] = bindparam("_digest")
+        values[column.seal.digest] = sa.bindparam("_digest")
     return values
 
 
-def _fresh(keys: KeyRing, column: SealedColumn, row: Row[Any]) -> Mapping[str, bytes]:
+def _fresh(keys: KeyRing, column: SealedColumn, row: sa.Row[Any]) -> Mapping[str, bytes]:
     """The value of a row under the current key. Raises UnreadableError."""
     place = column.seal.place(row)
     value = keys.unseal(bytes(row.sealed_value_), place)

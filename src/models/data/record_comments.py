@@ -4,21 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import (
-    ARRAY,
-    CheckConstraint,
-    ColumnElement,
-    Executable,
-    ForeignKeyConstraint,
-    Select,
-    UniqueConstraint,
-    Uuid,
-    insert,
-    or_,
-    select,
-    update,
-)
 from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
 
@@ -46,15 +33,15 @@ class RecordComment(SQLModel, table=True):
 
     __tablename__ = "record_comment"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "record_id", "id"),
+        sa.UniqueConstraint("workspace_id", "record_id", "id"),
         same_workspace("record_id", "record.id", ondelete="CASCADE"),
-        ForeignKeyConstraint(
+        sa.ForeignKeyConstraint(
             ["workspace_id", "record_id", "parent_comment_id"],
             ["record_comment.workspace_id", "record_comment.record_id", "record_comment.id"],
             name="fk_record_comment_parent",
             ondelete="CASCADE",
         ),
-        CheckConstraint("parent_comment_id <> id", name="not_its_own_parent"),
+        sa.CheckConstraint("parent_comment_id <> id", name="not_its_own_parent"),
     )
 
     id: Id = TableField(primary_key=True)
@@ -63,7 +50,7 @@ class RecordComment(SQLModel, table=True):
     parent_comment_id: Id | None = None
     author_user_id: Id
     body: str
-    mentions: list[Id] = TableField(sa_type=ARRAY(Uuid))
+    mentions: list[Id] = TableField(sa_type=sa.ARRAY(sa.Uuid))
     created_at: datetime = TableField(sa_type=Timestamp)
     updated_at: datetime = TableField(sa_type=Timestamp)
     resolved_at: datetime | None = TableField(default=None, sa_type=Timestamp)
@@ -115,7 +102,7 @@ class RecordCommentList(Listed):
 _ANSWER = record_comment.alias("answer")
 
 
-def of_record(workspace_id: Id, record_id: Id) -> tuple[ColumnElement[bool], ...]:
+def of_record(workspace_id: Id, record_id: Id) -> tuple[sa.ColumnElement[bool], ...]:
     """The conditions of the comments on a record, deleted ones included."""
     return (record_comment.c.workspace_id == workspace_id, record_comment.c.record_id == record_id)
 
@@ -124,15 +111,15 @@ async def list_comments(
     work: UnitOfWork, workspace_id: Id, record_id: Id, page: PageRequest
 ) -> RecordCommentList:
     """The comments on a record in the order in which they were made."""
-    answers = select(_ANSWER.c.id).where(
+    answers = sa.select(_ANSWER.c.id).where(
         _ANSWER.c.workspace_id == record_comment.c.workspace_id,
         _ANSWER.c.record_id == record_comment.c.record_id,
         _ANSWER.c.parent_comment_id == record_comment.c.id,
         _ANSWER.c.deleted_at.is_(None),
     )
-    statement = select(record_comment).where(
+    statement = sa.select(record_comment).where(
         *of_record(workspace_id, record_id),
-        or_(record_comment.c.deleted_at.is_(None), answers.exists()),
+        sa.or_(record_comment.c.deleted_at.is_(None), answers.exists()),
     )
     oldest = (record_comment.c.created_at, record_comment.c.id)
     shown = await page.ascending(work, statement, *oldest, of=RecordComment)
@@ -160,7 +147,7 @@ async def create_comment(
             )
     mentions = await _members(work, actor, body.mentions or ())
     statement = (
-        insert(record_comment)
+        sa.insert(record_comment)
         .values(
             id=new_id(),
             workspace_id=actor.workspace_id,
@@ -232,23 +219,23 @@ def _check_own(actor: Actor, placement: Placement | None, comment: RecordComment
 
 async def _hold(work: UnitOfWork, actor: Actor, place: tuple[Id, Id]) -> RecordComment:
     """The comment, locked. Raises `NotFoundError` also for a deleted one."""
-    statement = select(record_comment).where(*_this(actor, place)).with_for_update()
+    statement = sa.select(record_comment).where(*_this(actor, place)).with_for_update()
     return await work.one(statement, "comment", of=RecordComment)
 
 
 async def _change(
     work: UnitOfWork, actor: Actor, place: tuple[Id, Id], values: dict[str, Any]
 ) -> RecordComment:
-    statement = update(record_comment).where(*_this(actor, place)).values(**values)
+    statement = sa.update(record_comment).where(*_this(actor, place)).values(**values)
     return await _written(work, statement.returning(record_comment))
 
 
-async def _written(work: UnitOfWork, statement: Executable) -> RecordComment:
+async def _written(work: UnitOfWork, statement: sa.Executable) -> RecordComment:
     (row,) = await work.rows(statement, of=RecordComment)
     return row
 
 
-def _this(actor: Actor, place: tuple[Id, Id]) -> tuple[ColumnElement[bool], ...]:
+def _this(actor: Actor, place: tuple[Id, Id]) -> tuple[sa.ColumnElement[bool], ...]:
     record_id, comment_id = place
     return (
         *of_record(actor.workspace_id, record_id),
@@ -336,7 +323,7 @@ def _notice(
 
 async def _authors(work: UnitOfWork, actor: Actor, record_id: Id, thread_id: Id) -> set[Id | None]:
     rows = await work.rows(
-        select(_comment.author_user_id)
+        sa.select(_comment.author_user_id)
         .where(
             *of_record(actor.workspace_id, record_id),
             (_comment.id == thread_id) | (_comment.parent_comment_id == thread_id),
@@ -348,8 +335,8 @@ async def _authors(work: UnitOfWork, actor: Actor, record_id: Id, thread_id: Id)
     return {row.author_user_id for row in rows}
 
 
-def _bundled_rows(workspace_id: Id) -> Select[Any]:
-    return select(record_comment).where(
+def _bundled_rows(workspace_id: Id) -> sa.Select[Any]:
+    return sa.select(record_comment).where(
         record_comment.c.workspace_id == workspace_id,
         record_comment.c.record_id.in_(live_records(workspace_id)),
     )

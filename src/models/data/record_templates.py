@@ -5,42 +5,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Protocol
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import (
-    ARRAY,
-    CheckConstraint,
-    ColumnElement,
-    Index,
-    Select,
-    Text,
-    UniqueConstraint,
-    Uuid,
-    delete,
-    func,
-    insert,
-    literal,
-    select,
-    update,
-)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
 
 from models.content.surfaces.commands import create_content_surface, delete_content_surface
 from models.content.surfaces.queries import has_blocks
+from models.core import base as core_base
 from models.core.access.rules import Actor, Scope
-from models.core.base import (
-    Deleted,
-    Icon,
-    Id,
-    Input,
-    InputId,
-    JsonObject,
-    Label,
-    Moment,
-    Shape,
-    deferred_adapter,
-)
 from models.core.bundles import BundleKind, Stage, shape_problem
 from models.core.pagination import Listed, PageRequest
 from models.core.references.rules import Definition, Reference, Sought, cleared, members_at
@@ -72,12 +46,12 @@ class RecordTemplate(SQLModel, table=True):
 
     __tablename__ = "record_template"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
+        sa.UniqueConstraint("workspace_id", "id"),
         same_workspace("database_id", "database.id"),
         same_workspace("content_surface_id", "surface.id"),
-        CheckConstraint("jsonb_typeof(data) = 'object'", name="data_is_object"),
-        CheckConstraint("jsonb_typeof(relations) = 'object'", name="relations_is_object"),
-        Index("ix_record_template_label", "workspace_id", "database_id", "label", "id"),
+        sa.CheckConstraint("jsonb_typeof(data) = 'object'", name="data_is_object"),
+        sa.CheckConstraint("jsonb_typeof(relations) = 'object'", name="relations_is_object"),
+        sa.Index("ix_record_template_label", "workspace_id", "database_id", "label", "id"),
         partial_index(
             "uq_record_template_default",
             "workspace_id",
@@ -87,15 +61,15 @@ class RecordTemplate(SQLModel, table=True):
         ),
     )
 
-    id: Id = TableField(primary_key=True)
-    workspace_id: Id
-    database_id: Id
+    id: core_base.Id = TableField(primary_key=True)
+    workspace_id: core_base.Id
+    database_id: core_base.Id
     label: str
     description: str | None = None
     icon: str | None = None
     data: dict[str, Any] = TableField(sa_type=JSONB)
     relations: dict[str, Any] = TableField(sa_type=JSONB)
-    content_surface_id: Id
+    content_surface_id: core_base.Id
     is_default: bool
     created_at: datetime = TableField(sa_type=Timestamp)
     updated_at: datetime = TableField(sa_type=Timestamp)
@@ -108,46 +82,46 @@ MAX_TEMPLATES = 200
 Description = Annotated[str, Field(max_length=4_000)]
 
 
-class CreateRecordTemplate(Input):
+class CreateRecordTemplate(core_base.Input):
     """Body of create record template; `data` and `relations` are as in a record.
 
     At most one template of a database is the default: the one that was set last.
     """
 
-    label: Label
+    label: core_base.Label
     description: Description | None = None
-    icon: Icon | None = None
-    data: JsonObject | None = None
+    icon: core_base.Icon | None = None
+    data: core_base.JsonObject | None = None
     relations: RelationsInput | None = None
     is_default: bool = False
 
 
-class UpdateRecordTemplate(Input):
+class UpdateRecordTemplate(core_base.Input):
     """Body of update record template: `data` and `relations` replace what was there."""
 
-    label: Label | None = None
+    label: core_base.Label | None = None
     description: Description | None = None
-    icon: Icon | None = None
-    data: JsonObject | None = None
+    icon: core_base.Icon | None = None
+    data: core_base.JsonObject | None = None
     relations: RelationsInput | None = None
     is_default: bool | None = None
 
 
-class RecordTemplateShape(Shape):
+class RecordTemplateShape(core_base.Shape):
     """A record template; its content is on the surface `contentSurfaceId`."""
 
-    id: Id
-    workspace_id: Id
-    database_id: Id
+    id: core_base.Id
+    workspace_id: core_base.Id
+    database_id: core_base.Id
     label: str
     description: str | None
     icon: str | None
-    data: JsonObject
+    data: core_base.JsonObject
     relations: Relations
-    content_surface_id: Id
+    content_surface_id: core_base.Id
     is_default: bool
-    created_at: Moment
-    updated_at: Moment
+    created_at: core_base.Moment
+    updated_at: core_base.Moment
 
 
 class RecordTemplateList(Listed):
@@ -156,7 +130,7 @@ class RecordTemplateList(Listed):
 
 def read_prefill(
     fields: FieldSpecs, data: Mapping[str, Any], relations: Mapping[str, Any]
-) -> tuple[Change, dict[str, list[Id]]]:
+) -> tuple[Change, dict[str, list[core_base.Id]]]:
     """The values and links a template prefills; what is null or empty is left out.
 
     Raises `ValidationError` with every problem at `data.<fieldKey>` or `relations.<fieldKey>`.
@@ -175,11 +149,11 @@ _FILLED = has_blocks(record_template.c.workspace_id, record_template.c.content_s
 
 
 async def list_templates(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, page: PageRequest
+    work: UnitOfWork, workspace_id: core_base.Id, database_id: core_base.Id, page: PageRequest
 ) -> RecordTemplateList:
     """The templates of a database by label."""
     columns = record_template.c
-    own = select(record_template).where(
+    own = sa.select(record_template).where(
         columns.workspace_id == workspace_id, columns.database_id == database_id
     )
     shown = await page.ascending(work, own, columns.label, columns.id, of=RecordTemplate)
@@ -213,11 +187,11 @@ async def template_definitions(
 class _PlacedTemplate(Protocol):
     """A template with the item of its database."""
 
-    id: Id
+    id: core_base.Id
     label: str
-    item_id: Id
-    data: JsonObject
-    relations: JsonObject
+    item_id: core_base.Id
+    data: core_base.JsonObject
+    relations: core_base.JsonObject
 
 
 def _template_references(database: str, row: _PlacedTemplate) -> Iterator[Reference]:
@@ -226,7 +200,7 @@ def _template_references(database: str, row: _PlacedTemplate) -> Iterator[Refere
         yield from members_at(database, getattr(row, name), name)
 
 
-def _template_rows(workspace_id: Id, database_id: Id) -> Select[Any]:
+def _template_rows(workspace_id: core_base.Id, database_id: core_base.Id) -> sa.Select[Any]:
     template = record_template.c
     columns = (template.id, template.label, template.data, template.relations, DATABASE.item_id)
     return (
@@ -238,13 +212,16 @@ def _template_rows(workspace_id: Id, database_id: Id) -> Select[Any]:
 
 
 async def template_prefills(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, template_ids: Collection[Id]
-) -> dict[Id, Prefill]:
+    work: UnitOfWork,
+    workspace_id: core_base.Id,
+    database_id: core_base.Id,
+    template_ids: Collection[core_base.Id],
+) -> dict[core_base.Id, Prefill]:
     """The prefill of each of these templates of a database; one statement.
 
     Raises `NotFoundError` for an id that is no template of the database.
     """
-    wanted = record_template.c.id == func.any(literal(list(template_ids), ARRAY(Uuid)))
+    wanted = record_template.c.id == sa.func.any(sa.literal(list(template_ids), sa.ARRAY(sa.Uuid)))
     rows = await _prefilling(work, workspace_id, database_id, wanted)
     if len(rows) < len(set(template_ids)):
         raise NotFoundError("record template")
@@ -254,18 +231,21 @@ async def template_prefills(
 class _PrefillRow(Protocol):
     """A template; `filled` says whether its surface has blocks."""
 
-    id: Id
-    data: JsonObject
-    relations: JsonObject
-    content_surface_id: Id
+    id: core_base.Id
+    data: core_base.JsonObject
+    relations: core_base.JsonObject
+    content_surface_id: core_base.Id
     filled: bool
 
 
 async def _prefilling(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, condition: ColumnElement[bool]
+    work: UnitOfWork,
+    workspace_id: core_base.Id,
+    database_id: core_base.Id,
+    condition: sa.ColumnElement[bool],
 ) -> Sequence[_PrefillRow]:
     return await work.rows(
-        select(record_template, _FILLED).where(
+        sa.select(record_template, _FILLED).where(
             record_template.c.workspace_id == workspace_id,
             record_template.c.database_id == database_id,
             condition,
@@ -279,11 +259,14 @@ def _prefill(row: _PrefillRow) -> Prefill:
 
 
 async def find_template(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, template_id: Id
+    work: UnitOfWork,
+    workspace_id: core_base.Id,
+    database_id: core_base.Id,
+    template_id: core_base.Id,
 ) -> RecordTemplate:
     """A template, locked until the transaction ends. Raises `NotFoundError`."""
     return await work.one(
-        select(record_template)
+        sa.select(record_template)
         .where(
             record_template.c.workspace_id == workspace_id,
             record_template.c.database_id == database_id,
@@ -296,7 +279,7 @@ async def find_template(
 
 
 async def create_template(
-    work: UnitOfWork, actor: Actor, database_id: Id, body: CreateRecordTemplate
+    work: UnitOfWork, actor: Actor, database_id: core_base.Id, body: CreateRecordTemplate
 ) -> RecordTemplateShape:
     """A new template with an empty surface.
 
@@ -306,14 +289,14 @@ async def create_template(
     await share_schema(work, database_id)
     schema = await load_schema(work, actor.workspace_id, database_id)
     await _lock_templates(work, database_id)
-    count = select(func.count()).where(*_of_template(actor.workspace_id, database_id))
+    count = sa.select(sa.func.count()).where(*_of_template(actor.workspace_id, database_id))
     if await work.scalar(count) >= MAX_TEMPLATES:
         raise ConflictError(f"A database has at most {MAX_TEMPLATES} templates. Delete one first.")
     data, relations = await _prefilled(work, actor, schema, body.data, body.relations)
     if body.is_default:
         await _unset_default(work, actor.workspace_id, database_id)
     row = await work.first(
-        insert(record_template)
+        sa.insert(record_template)
         .values(
             id=new_id(),
             workspace_id=actor.workspace_id,
@@ -334,7 +317,11 @@ async def create_template(
 
 
 async def update_template(
-    work: UnitOfWork, actor: Actor, database_id: Id, template_id: Id, body: UpdateRecordTemplate
+    work: UnitOfWork,
+    actor: Actor,
+    database_id: core_base.Id,
+    template_id: core_base.Id,
+    body: UpdateRecordTemplate,
 ) -> RecordTemplateShape:
     """Change what the body names. Raises what `create_template` raises."""
     await share_schema(work, database_id)
@@ -355,7 +342,7 @@ async def update_template(
     if body.is_default:
         await _unset_default(work, actor.workspace_id, database_id)
     new_row = await work.first(
-        update(record_template)
+        sa.update(record_template)
         .where(
             record_template.c.workspace_id == actor.workspace_id,
             record_template.c.id == template_id,
@@ -367,27 +354,27 @@ async def update_template(
 
 
 async def delete_template(
-    work: UnitOfWork, actor: Actor, database_id: Id, template_id: Id
-) -> Deleted:
+    work: UnitOfWork, actor: Actor, database_id: core_base.Id, template_id: core_base.Id
+) -> core_base.Deleted:
     """Delete a template with its surface; records made from it stay. Raises `NotFoundError`."""
     row = await find_template(work, actor.workspace_id, database_id, template_id)
     await work.execute(
-        delete(record_template).where(
+        sa.delete(record_template).where(
             record_template.c.workspace_id == actor.workspace_id,
             record_template.c.id == template_id,
         )
     )
     await delete_content_surface(work, actor, row.content_surface_id)
-    return Deleted(id=template_id)
+    return core_base.Deleted(id=template_id)
 
 
 async def remove_usages(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str
+    work: UnitOfWork, workspace_id: core_base.Id, database_id: core_base.Id, field_key: str
 ) -> None:
     """Remove a field that is about to be deleted from the templates of its database."""
     table = record_template.c
     await work.execute(
-        update(record_template)
+        sa.update(record_template)
         .where(
             *_of_template(workspace_id, database_id),
             table.data.has_key(field_key) | table.relations.has_key(field_key),
@@ -403,7 +390,7 @@ async def remove_usages(
 async def remove_invalid_usages(work: UnitOfWork, schema: Schema, field_key: str) -> None:
     """Remove values that no longer fit a field, after it was changed."""
     rows = await work.rows(
-        select(record_template)
+        sa.select(record_template)
         .where(
             *_of_template(schema.workspace_id, schema.database_id),
             record_template.c.data.has_key(field_key),
@@ -416,7 +403,7 @@ async def remove_invalid_usages(work: UnitOfWork, schema: Schema, field_key: str
             read_prefill(schema.fields, {field_key: row.data[field_key]}, {})
         except ValidationError:
             await work.execute(
-                update(record_template)
+                sa.update(record_template)
                 .where(
                     record_template.c.workspace_id == schema.workspace_id,
                     record_template.c.id == row.id,
@@ -425,8 +412,8 @@ async def remove_invalid_usages(work: UnitOfWork, schema: Schema, field_key: str
             )
 
 
-def _without(column: ColumnElement[Any], key: str) -> ColumnElement[Any]:
-    return column.op("-", return_type=JSONB())(literal(key, Text))
+def _without(column: sa.ColumnElement[Any], key: str) -> sa.ColumnElement[Any]:
+    return column.op("-", return_type=JSONB())(sa.literal(key, sa.Text))
 
 
 async def _prefilled(
@@ -435,28 +422,30 @@ async def _prefilled(
     schema: Schema,
     data: Mapping[str, Any] | None,
     relations: Mapping[str, Any] | None,
-) -> tuple[JsonObject, JsonObject]:
+) -> tuple[core_base.JsonObject, core_base.JsonObject]:
     change, links = read_prefill(schema.fields, data or {}, relations or {})
     await check_named(work, actor, schema, change, links)
     targets = {key: [str(target) for target in ids] for key, ids in links.items()}
     return dict(change.values), targets
 
 
-async def _unset_default(work: UnitOfWork, workspace_id: Id, database_id: Id) -> None:
+async def _unset_default(
+    work: UnitOfWork, workspace_id: core_base.Id, database_id: core_base.Id
+) -> None:
     await work.execute(
-        update(record_template)
+        sa.update(record_template)
         .where(*_of_template(workspace_id, database_id), record_template.c.is_default)
         .values(is_default=False, updated_at=work.now)
     )
 
 
-async def _lock_templates(work: UnitOfWork, database_id: Id) -> None:
+async def _lock_templates(work: UnitOfWork, database_id: core_base.Id) -> None:
     """Lock the templates of a database, new ones included, until the transaction ends."""
     place = f"record-templates/{database_id}"
     await lock_name(work, place)
 
 
-def _of_template(workspace_id: Id, database_id: Id) -> tuple[Any, ...]:
+def _of_template(workspace_id: core_base.Id, database_id: core_base.Id) -> tuple[Any, ...]:
     return (
         record_template.c.workspace_id == workspace_id,
         record_template.c.database_id == database_id,
@@ -468,7 +457,7 @@ async def check_named(
     actor: Actor,
     schema: Schema,
     change: Change,
-    links: Mapping[str, Sequence[Id]],
+    links: Mapping[str, Sequence[core_base.Id]],
 ) -> None:
     """Check that the people, files and records exist, as for a record with these values.
 
@@ -480,7 +469,7 @@ async def check_named(
 
 
 async def _check_targets(
-    work: UnitOfWork, actor: Actor, schema: Schema, links: Mapping[str, Sequence[Id]]
+    work: UnitOfWork, actor: Actor, schema: Schema, links: Mapping[str, Sequence[core_base.Id]]
 ) -> None:
     pairs = {
         (schema.fields[key].target_id, target)
@@ -497,10 +486,10 @@ async def _check_targets(
         raise NotFoundError("record")
 
 
-_RELATIONS = deferred_adapter(dict[str, list[InputId]])
+_RELATIONS = core_base.deferred_adapter(dict[str, list[core_base.InputId]])
 
 
-def _bundled_rows(workspace_id: Id) -> Select[Any]:
+def _bundled_rows(workspace_id: core_base.Id) -> sa.Select[Any]:
     return of_live_databases(workspace_id, record_template)
 
 
@@ -517,12 +506,16 @@ RECORD_TEMPLATES = BundleKind(
 
 
 async def rewrite_values(
-    work: UnitOfWork, workspace_id: Id, template_id: Id, data: JsonObject, relations: JsonObject
+    work: UnitOfWork,
+    workspace_id: core_base.Id,
+    template_id: core_base.Id,
+    data: core_base.JsonObject,
+    relations: core_base.JsonObject,
 ) -> None:
     """Store the values of a template in which a field has another key."""
     columns = record_template.c
     await work.execute(
-        update(record_template)
+        sa.update(record_template)
         .where(columns.workspace_id == workspace_id, columns.id == template_id)
         .values(
             data=data,

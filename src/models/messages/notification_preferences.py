@@ -5,8 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Protocol
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import ForeignKeyConstraint, Select, select
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field as TableField
@@ -69,7 +69,7 @@ class NotificationPreference(SQLModel, table=True):
     """The choices of one user, in every workspace; without a row everything is by default."""
 
     __tablename__ = "notification_preference"
-    __table_args__ = (ForeignKeyConstraint(["user_id"], ["app_user.id"]),)
+    __table_args__ = (sa.ForeignKeyConstraint(["user_id"], ["app_user.id"]),)
 
     user_id: Id = TableField(primary_key=True)
     choices: dict[str, Any] = TableField(sa_type=JSONB)
@@ -137,7 +137,7 @@ class Listener(Protocol):
 async def get_preferences(work: UnitOfWork, principal: Principal) -> Preferences:
     """By which channels the caller is notified of what."""
     own = _preference.user_id == principal.user_id
-    choices = await work.scalar(select(_preference.choices).where(own))
+    choices = await work.scalar(sa.select(_preference.choices).where(own))
     return Preferences(
         preferences={
             kind: Channels.model_validate(
@@ -148,12 +148,12 @@ async def get_preferences(work: UnitOfWork, principal: Principal) -> Preferences
     )
 
 
-def listeners(roles: Select[Any]) -> Select[Any]:
+def listeners(roles: sa.Select[Any]) -> sa.Select[Any]:
     """The `Listener` for each user whose `user_id` and `role` these rows hold."""
     users = roles.subquery()
     devices = devices_of(users.c.user_id).label("devices")
     return (
-        select(users.c.user_id, users.c.role, _preference.choices, devices)
+        sa.select(users.c.user_id, users.c.role, _preference.choices, devices)
         .select_from(users)
         .outerjoin(notification_preference, _preference.user_id == users.c.user_id)
     )

@@ -6,22 +6,8 @@ from enum import StrEnum
 from typing import Annotated, Any, Self
 from uuid import UUID
 
+import sqlalchemy as sa
 from pydantic import Field, model_validator
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    ForeignKeyConstraint,
-    Index,
-    LargeBinary,
-    Uuid,
-    and_,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
 from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
 
@@ -91,12 +77,12 @@ class PushDevice(SQLModel, table=True):
 
     __tablename__ = "push_device"
     __table_args__ = (
-        ForeignKeyConstraint(["user_id"], ["app_user.id"]),
+        sa.ForeignKeyConstraint(["user_id"], ["app_user.id"]),
         one_of("platform", PushPlatform),
         one_of("provider", PushProvider),
-        Index("uq_push_device_installation_id", "installation_id", unique=True),
-        Index("uq_push_device_token_digest", "token_digest", unique=True),
-        Index("ix_push_device_user_id", "user_id", "registered_at", "id"),
+        sa.Index("uq_push_device_installation_id", "installation_id", unique=True),
+        sa.Index("uq_push_device_token_digest", "token_digest", unique=True),
+        sa.Index("ix_push_device_user_id", "user_id", "registered_at", "id"),
     )
 
     id: Id = TableField(primary_key=True)
@@ -104,9 +90,9 @@ class PushDevice(SQLModel, table=True):
     installation_id: str
     platform: str
     provider: str
-    token_digest: bytes = TableField(sa_type=LargeBinary)
+    token_digest: bytes = TableField(sa_type=sa.LargeBinary)
     sealed_token: bytes = TableField(
-        sa_type=LargeBinary,
+        sa_type=sa.LargeBinary,
         sa_column_kwargs=sealed(lambda row: token_place(row.id), digest="token_digest"),
     )
     app_version: str | None = None
@@ -207,20 +193,22 @@ async def list_push_devices(
 ) -> PushDeviceList:
     """The caller's active registrations, the one made last first."""
     columns = push_device.c
-    own = select(push_device).where(columns.user_id == principal.user_id)
+    own = sa.select(push_device).where(columns.user_id == principal.user_id)
     shown = await page.descending(work, own, columns.registered_at, columns.id, of=PushDevice)
     return PushDeviceList.of(shown)
 
 
 async def find_device(work: UnitOfWork, device_id: Id) -> PushDevice | None:
     """A registration; None for one that was revoked."""
-    return await work.first(select(push_device).where(push_device.c.id == device_id), of=PushDevice)
+    return await work.first(
+        sa.select(push_device).where(push_device.c.id == device_id), of=PushDevice
+    )
 
 
-def devices_of(user_id: ColumnElement[Any]) -> ColumnElement[Any]:
+def devices_of(user_id: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """The ids of the registrations of the user that a column names, as an array."""
-    own = select(push_device.c.id).where(push_device.c.user_id == user_id)
-    return func.array(own.scalar_subquery(), type_=ARRAY(Uuid))
+    own = sa.select(push_device.c.id).where(push_device.c.user_id == user_id)
+    return sa.func.array(own.scalar_subquery(), type_=sa.ARRAY(sa.Uuid))
 
 
 def token_of(keys: KeyRing, device: PushDevice) -> str:
@@ -249,17 +237,19 @@ async def register_push_device(
         "locale": body.locale,
         "registered_at": work.now,
     }
-    same = and_(
+    same_device = sa.and_(
         _device.user_id == principal.user_id,
         _device.installation_id == body.installation_id,
         _device.token_digest.in_(digests),
     )
-    renewed = await work.first(update(push_device).where(same).values(facts).returning(_device.id))
+    renewed = await work.first(
+        sa.update(push_device).where(same_device).values(facts).returning(_device.id)
+    )
     if renewed is None:
-        either = or_(
+        either = sa.or_(
             _device.installation_id == body.installation_id, _device.token_digest.in_(digests)
         )
-        await work.execute(delete(push_device).where(either))
+        await work.execute(sa.delete(push_device).where(either))
         device_id = new_id()
         row = {
             "id": device_id,
@@ -268,7 +258,7 @@ async def register_push_device(
             "token_digest": digests[0],
             "sealed_token": keys.seal(token, token_place(device_id)),
         }
-        await work.execute(insert(push_device).values({**row, **facts}))
+        await work.execute(sa.insert(push_device).values({**row, **facts}))
         await _keep_newest(work, principal.user_id)
     return PushRegistration(installation_id=body.installation_id, revoked=False)
 
@@ -277,30 +267,30 @@ async def revoke_push_device(
     work: UnitOfWork, principal: Principal, body: RevokePushDevice
 ) -> PushRegistration:
     """End the caller's registration of an installation, if there is one."""
-    own = and_(
+    own = sa.and_(
         _device.user_id == principal.user_id, _device.installation_id == body.installation_id
     )
-    revoked = (await work.execute(delete(push_device).where(own))).rowcount > 0
+    revoked = (await work.execute(sa.delete(push_device).where(own))).rowcount > 0
     return PushRegistration(installation_id=body.installation_id, revoked=revoked)
 
 
 async def forget_device(work: UnitOfWork, device_id: Id) -> None:
     """Revoke a registration whose provider says that its token reaches nobody any more."""
-    await work.execute(delete(push_device).where(_device.id == device_id))
+    await work.execute(sa.delete(push_device).where(_device.id == device_id))
 
 
 async def _lock(work: UnitOfWork, *names: str) -> None:
     """Go on alone with an installation and a token: two registrations may not both miss another."""
     for name in sorted(names):
-        lock = func.hashtextextended(f"push-device/{name}", 0)
-        await work.execute(select(func.pg_advisory_xact_lock(lock)))
+        lock = sa.func.hashtextextended(f"push-device/{name}", 0)
+        await work.execute(sa.select(sa.func.pg_advisory_xact_lock(lock)))
 
 
 async def _keep_newest(work: UnitOfWork, user_id: Id) -> None:
     older = (
-        select(_device.id)
+        sa.select(_device.id)
         .where(_device.user_id == user_id)
         .order_by(_device.registered_at.desc(), _device.id.desc())
         .offset(MAX_DEVICES)
     )
-    await work.execute(delete(push_device).where(_device.id.in_(older)))
+    await work.execute(sa.delete(push_device).where(_device.id.in_(older)))

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 import psycopg
-from sqlalchemy import ARRAY, Index, Uuid, bindparam, column, delete, func, insert, or_, select
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import BYTEA
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
@@ -30,7 +30,7 @@ class Presence(SQLModel, table=True):
 
     __tablename__ = "realtime_presence"
     __table_args__ = (
-        Index("ix_realtime_presence_workspace_id", "workspace_id"),
+        sa.Index("ix_realtime_presence_workspace_id", "workspace_id"),
         {"prefixes": ["UNLOGGED"]},
     )
 
@@ -67,11 +67,11 @@ TAB_FORGOTTEN_AFTER = timedelta(seconds=20)
 """The time since its last report after which a tab is closed, or asleep."""
 MOST_OTHERS = 20
 
-_places = bindparam("workspace_ids", type_=ARRAY(Uuid))
-_users = bindparam("user_ids", type_=ARRAY(Uuid))
+_places = sa.bindparam("workspace_ids", type_=sa.ARRAY(sa.Uuid))
+_users = sa.bindparam("user_ids", type_=sa.ARRAY(sa.Uuid))
 _rows = (
-    func.unnest(_places, _users)
-    .table_valued(column("workspace_id", Uuid), column("user_id", Uuid))
+    sa.func.unnest(_places, _users)
+    .table_valued(sa.column("workspace_id", sa.Uuid), sa.column("user_id", sa.Uuid))
     .render_derived(name="given")
 )
 
@@ -80,35 +80,35 @@ async def report_presence(
     work: UnitOfWork, process_id: Id, present: Collection[tuple[Id, Id]]
 ) -> None:
     """Replace what this process reported by these pairs of workspace and user."""
-    forgotten = func.clock_timestamp() - FORGOTTEN_AFTER
+    forgotten = sa.func.clock_timestamp() - FORGOTTEN_AFTER
     mine = presence.c.process_id == process_id
-    await work.execute(delete(presence).where(or_(mine, presence.c.seen_at < forgotten)))
+    await work.execute(sa.delete(presence).where(sa.or_(mine, presence.c.seen_at < forgotten)))
     if not present:
         return
     workspace_ids, user_ids = zip(*sorted(present), strict=True)
     columns = ["process_id", "workspace_id", "user_id", "seen_at"]
-    source = select(
-        bindparam("process_id", type_=Uuid),
+    source = sa.select(
+        sa.bindparam("process_id", type_=sa.Uuid),
         _rows.c.workspace_id,
         _rows.c.user_id,
-        func.clock_timestamp(),
+        sa.func.clock_timestamp(),
     )
     parameters = {
         "process_id": process_id,
         "workspace_ids": list(workspace_ids),
         "user_ids": list(user_ids),
     }
-    await work.execute(insert(presence).from_select(columns, source), parameters)
+    await work.execute(sa.insert(presence).from_select(columns, source), parameters)
 
 
 async def present_in(work: UnitOfWork, workspace_ids: Collection[Id]) -> Mapping[Id, frozenset[Id]]:
     """The users who are connected to each of these workspaces."""
     rows = await work.rows(
-        select(presence.c.workspace_id, presence.c.user_id)
+        sa.select(presence.c.workspace_id, presence.c.user_id)
         .distinct()
         .where(
             presence.c.workspace_id.in_(workspace_ids),
-            presence.c.seen_at > func.clock_timestamp() - FORGOTTEN_AFTER,
+            presence.c.seen_at > sa.func.clock_timestamp() - FORGOTTEN_AFTER,
         ),
         of=Presence,
     )
@@ -122,19 +122,19 @@ async def report_tab(
     work: UnitOfWork, workspace_id: Id, place_id: Id, tab_id: Id, user_id: Id
 ) -> list[Id]:
     """Say that a tab of a user is open at a place. The users of other tabs there, each once."""
-    forgotten = open_tab.c.seen_at < func.clock_timestamp() - TAB_FORGOTTEN_AFTER
-    await work.execute(delete(open_tab).where(open_tab.c.place_id == place_id, forgotten))
+    forgotten = open_tab.c.seen_at < sa.func.clock_timestamp() - TAB_FORGOTTEN_AFTER
+    await work.execute(sa.delete(open_tab).where(open_tab.c.place_id == place_id, forgotten))
     row = upsert(open_tab).values(
         place_id=place_id,
         tab_id=tab_id,
         workspace_id=workspace_id,
         user_id=user_id,
-        seen_at=func.clock_timestamp(),
+        seen_at=sa.func.clock_timestamp(),
     )
     seen = {"user_id": row.excluded.user_id, "seen_at": row.excluded.seen_at}
     await work.execute(row.on_conflict_do_update(index_elements=["place_id", "tab_id"], set_=seen))
     statement = (
-        select(open_tab.c.user_id)
+        sa.select(open_tab.c.user_id)
         .distinct()
         .where(
             open_tab.c.workspace_id == workspace_id,
@@ -150,7 +150,7 @@ async def report_tab(
 async def leave_tab(work: UnitOfWork, workspace_id: Id, place_id: Id, tab_id: Id) -> None:
     """Forget a tab that is closed."""
     await work.execute(
-        delete(open_tab).where(
+        sa.delete(open_tab).where(
             open_tab.c.workspace_id == workspace_id,
             open_tab.c.place_id == place_id,
             open_tab.c.tab_id == tab_id,
@@ -208,13 +208,13 @@ _ticket = realtime_ticket.c
 
 
 _MINT = PreparedStatement(
-    insert(realtime_ticket)
+    sa.insert(realtime_ticket)
     .values(
-        digest=bindparam("digest", type_=BYTEA),
-        workspace_id=bindparam("workspace_id", type_=Uuid),
-        user_id=bindparam("user_id", type_=Uuid),
-        expires_at=func.date_trunc("milliseconds", func.clock_timestamp()) + LIFETIME,
-        session_expires_at=bindparam("session_expires_at", type_=Timestamp),
+        digest=sa.bindparam("digest", type_=BYTEA),
+        workspace_id=sa.bindparam("workspace_id", type_=sa.Uuid),
+        user_id=sa.bindparam("user_id", type_=sa.Uuid),
+        expires_at=sa.func.date_trunc("milliseconds", sa.func.clock_timestamp()) + LIFETIME,
+        session_expires_at=sa.bindparam("session_expires_at", type_=Timestamp),
     )
     .returning(_ticket.expires_at),
     RealtimeTicket,
@@ -260,13 +260,13 @@ class _Used(Redeemed, Protocol):
 
 
 _REDEEM = PreparedStatement(
-    delete(realtime_ticket)
-    .where(_ticket.digest == bindparam("digest", type_=BYTEA))
+    sa.delete(realtime_ticket)
+    .where(_ticket.digest == sa.bindparam("digest", type_=BYTEA))
     .returning(
         _ticket.workspace_id,
         _ticket.user_id,
         _ticket.session_expires_at,
-        (_ticket.expires_at > func.clock_timestamp()).label("fresh"),
+        (_ticket.expires_at > sa.func.clock_timestamp()).label("fresh"),
     ),
     _Used,
 )
@@ -287,14 +287,18 @@ async def redeem(work: UnitOfWork, ticket: str) -> Redeemed:
 
 async def purge_tabs(work: UnitOfWork) -> int:
     """Remove a batch of tabs that were not closed in order; gives their number."""
-    forgotten = open_tab.c.seen_at < func.clock_timestamp() - TAB_FORGOTTEN_AFTER
-    old = select(open_tab.c.tab_id).where(forgotten).limit(MAX_ROWS)
+    forgotten = open_tab.c.seen_at < sa.func.clock_timestamp() - TAB_FORGOTTEN_AFTER
+    old = sa.select(open_tab.c.tab_id).where(forgotten).limit(MAX_ROWS)
     return (
-        await work.execute(delete(open_tab).where(forgotten, open_tab.c.tab_id.in_(old)))
+        await work.execute(sa.delete(open_tab).where(forgotten, open_tab.c.tab_id.in_(old)))
     ).rowcount
 
 
 async def purge_tickets(work: UnitOfWork) -> int:
     """Remove a batch of tickets that nobody used in time; gives their number."""
-    old = select(_ticket.digest).where(_ticket.expires_at < func.clock_timestamp()).limit(MAX_ROWS)
-    return (await work.execute(delete(realtime_ticket).where(_ticket.digest.in_(old)))).rowcount
+    old = (
+        sa.select(_ticket.digest)
+        .where(_ticket.expires_at < sa.func.clock_timestamp())
+        .limit(MAX_ROWS)
+    )
+    return (await work.execute(sa.delete(realtime_ticket).where(_ticket.digest.in_(old)))).rowcount

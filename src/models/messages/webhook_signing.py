@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import ForeignKeyConstraint, LargeBinary, select
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
 
@@ -52,11 +52,11 @@ class WebhookSigningSecret(SQLModel, table=True):
     """A workspace's secret, sealed; made when it is first needed."""
 
     __tablename__ = "webhook_signing_secret"
-    __table_args__ = (ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),)
+    __table_args__ = (sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),)
 
     workspace_id: Id = Field(primary_key=True)
     sealed: bytes = Field(
-        sa_type=LargeBinary, sa_column_kwargs=sealed(lambda row: secret_place(row.workspace_id))
+        sa_type=sa.LargeBinary, sa_column_kwargs=sealed(lambda row: secret_place(row.workspace_id))
     )
     created_at: datetime = Field(sa_type=Timestamp)
 
@@ -74,7 +74,7 @@ async def signing_secret(work: UnitOfWork, keys: KeyRing, workspace_id: Id) -> b
     """The workspace's secret, the same for concurrent first callers."""
     place = secret_place(workspace_id)
     this = webhook_signing_secret.c.workspace_id == workspace_id
-    statement = select(webhook_signing_secret.c.sealed).where(this)
+    statement = sa.select(webhook_signing_secret.c.sealed).where(this)
     sealed = await work.scalar(statement)
     if sealed is None:
         made = {

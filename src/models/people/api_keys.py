@@ -10,25 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
+import sqlalchemy as sa
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
-from sqlalchemy import (
-    ColumnElement,
-    ForeignKeyConstraint,
-    Index,
-    ScalarSelect,
-    Select,
-    Text,
-    UniqueConstraint,
-    and_,
-    func,
-    insert,
-    literal,
-    not_,
-    or_,
-    select,
-    true,
-    update,
-)
 from sqlalchemy.dialects.postgresql import ARRAY, BYTEA
 from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
@@ -98,12 +81,12 @@ class ApiKey(SQLModel, table=True):
 
     __tablename__ = "api_key"
     __table_args__ = (
-        UniqueConstraint("digest"),
-        UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        ForeignKeyConstraint(["bound_user_id"], ["app_user.id"]),
-        ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
-        Index("ix_api_key_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        sa.UniqueConstraint("digest"),
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.ForeignKeyConstraint(["bound_user_id"], ["app_user.id"]),
+        sa.ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
+        sa.Index("ix_api_key_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
     )
 
     id: Id = TableField(primary_key=True)
@@ -112,7 +95,7 @@ class ApiKey(SQLModel, table=True):
     prefix: str
     digest: bytes = TableField(sa_type=BYTEA)
     digest_key: bytes | None = TableField(default=None, sa_type=BYTEA)
-    scopes: list[str] = TableField(sa_type=ARRAY(Text))
+    scopes: list[str] = TableField(sa_type=ARRAY(sa.Text))
     bound_user_id: Id
     created_by_user_id: Id
     last_used_at: datetime | None = TableField(default=None, sa_type=Timestamp)
@@ -196,24 +179,24 @@ async def page_of_keys(
 ) -> Page[ApiKeyBody]:
     """All keys, newest first and without any secret; or the ones that work, or no longer do."""
     columns = api_key.c
-    works = and_(
+    works = sa.and_(
         columns.revoked_at.is_(None),
-        or_(columns.expires_at.is_(None), columns.expires_at > work.now),
+        sa.or_(columns.expires_at.is_(None), columns.expires_at > work.now),
     )
-    wanted = true() if live is None else works if live else not_(works)
+    wanted = sa.true() if live is None else works if live else sa.not_(works)
     own = keys_of(actor.workspace_id).where(wanted)
     shown = await page.descending(work, own, columns.created_at, columns.id, of=ApiKey)
     return Page([ApiKeyBody.model_validate(row) for row in shown.items], shown.cursor)
 
 
-def keys_of(workspace_id: Id) -> Select[Any]:
+def keys_of(workspace_id: Id) -> sa.Select[Any]:
     """Every key of a workspace without its secret, also revoked and expired ones."""
-    return select(*_SHOWN).where(api_key.c.workspace_id == workspace_id)
+    return sa.select(*_SHOWN).where(api_key.c.workspace_id == workspace_id)
 
 
 async def key_names(work: UnitOfWork, actor: Actor, key_ids: Collection[Id]) -> Mapping[Id, str]:
     """The names of keys of the workspace."""
-    these = select(api_key.c.id, api_key.c.name).where(
+    these = sa.select(api_key.c.id, api_key.c.name).where(
         api_key.c.workspace_id == actor.workspace_id, api_key.c.id.in_(key_ids)
     )
     return {row.id: row.name for row in await work.rows(these)}
@@ -221,7 +204,7 @@ async def key_names(work: UnitOfWork, actor: Actor, key_ids: Collection[Id]) -> 
 
 async def opens(work: UnitOfWork, keys: KeyRing, token: str, workspace_id: Id) -> bool:
     """True when a token belongs to a key of the workspace that is not revoked."""
-    live = select(api_key.c.id).where(
+    live = sa.select(api_key.c.id).where(
         api_key.c.digest.in_(keys.digests(token.encode())),
         api_key.c.workspace_id == workspace_id,
         api_key.c.revoked_at.is_(None),
@@ -229,9 +212,9 @@ async def opens(work: UnitOfWork, keys: KeyRing, token: str, workspace_id: Id) -
     return await work.scalar(live) is not None
 
 
-def user_of_key(key_id: ColumnElement[Any]) -> ScalarSelect[Any]:
+def user_of_key(key_id: sa.ColumnElement[Any]) -> sa.ScalarSelect[Any]:
     """The user as whom the key of a column of the enclosing statement acts."""
-    return select(api_key.c.bound_user_id).where(api_key.c.id == key_id).scalar_subquery()
+    return sa.select(api_key.c.bound_user_id).where(api_key.c.id == key_id).scalar_subquery()
 
 
 visible = WorkspaceOf(api_key.c.id)
@@ -287,11 +270,11 @@ async def issue_key(
 async def revoke_key(work: UnitOfWork, actor: Actor, key_id: Id) -> Deleted:
     """Stop a key for ever; once revoked it stays as it is. Raises NotFoundError."""
     revoked = await work.execute(
-        update(api_key)
+        sa.update(api_key)
         .where(api_key.c.id == key_id, api_key.c.workspace_id == actor.workspace_id)
         .values(
-            revoked_at=func.coalesce(api_key.c.revoked_at, work.now),
-            updated_at=func.coalesce(api_key.c.revoked_at, work.now),
+            revoked_at=sa.func.coalesce(api_key.c.revoked_at, work.now),
+            updated_at=sa.func.coalesce(api_key.c.revoked_at, work.now),
         )
     )
     if revoked.rowcount == 0:
@@ -302,16 +285,16 @@ async def revoke_key(work: UnitOfWork, actor: Actor, key_id: Id) -> Deleted:
 async def mark_keys_used(work: UnitOfWork, moments: Mapping[Id, datetime]) -> None:
     """Set `lastUsedAt`, never backwards."""
     for key_id, moment in moments.items():
-        older = or_(api_key.c.last_used_at.is_(None), api_key.c.last_used_at < moment)
+        older = sa.or_(api_key.c.last_used_at.is_(None), api_key.c.last_used_at < moment)
         await work.execute(
-            update(api_key).where(api_key.c.id == key_id, older).values(last_used_at=moment)
+            sa.update(api_key).where(api_key.c.id == key_id, older).values(last_used_at=moment)
         )
 
 
 async def renew_digest(work: UnitOfWork, keys: KeyRing, token: str) -> None:
     """Keep the digest of a key under the current secret key, as its use does."""
     digests = keys.digests(token.encode())
-    found = await work.first(select(api_key.c.id).where(api_key.c.digest.in_(digests)))
+    found = await work.first(sa.select(api_key.c.id).where(api_key.c.digest.in_(digests)))
     if found is not None:
         await move_digests(work, {found.id: (digests[0], keys.current_id)})
 
@@ -319,9 +302,9 @@ async def renew_digest(work: UnitOfWork, keys: KeyRing, token: str) -> None:
 async def move_digests(work: UnitOfWork, digests: Mapping[Id, tuple[bytes, bytes]]) -> None:
     """Keep the digests of API keys under newer secret keys: each with the id of that key."""
     for key_id, (digest, digest_key) in digests.items():
-        older = is_older_key(api_key.c.digest_key, literal(digest_key, BYTEA))
+        older = is_older_key(api_key.c.digest_key, sa.literal(digest_key, BYTEA))
         await work.execute(
-            update(api_key)
+            sa.update(api_key)
             .where(api_key.c.id == key_id, older)
             .values(digest=digest, digest_key=digest_key)
         )
@@ -353,5 +336,5 @@ async def _issue(
         "updated_at": work.now,
     }
     digest = {"digest": keys.digest(token.encode()), "digest_key": keys.current_id}
-    await work.execute(insert(api_key).values(**digest, **values))
+    await work.execute(sa.insert(api_key).values(**digest, **values))
     return IssuedApiKey(api_key=ApiKeyBody.model_validate(values), token=token)

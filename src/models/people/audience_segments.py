@@ -12,28 +12,8 @@ from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 from zoneinfo import ZoneInfo
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import (
-    ARRAY,
-    Boolean,
-    ColumnElement,
-    ForeignKeyConstraint,
-    Numeric,
-    Select,
-    Text,
-    Uuid,
-    and_,
-    any_,
-    case,
-    cast,
-    false,
-    func,
-    literal,
-    not_,
-    or_,
-    select,
-    true,
-)
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
@@ -42,6 +22,7 @@ from models.core import values
 from models.core.access.rules import Principal
 from models.core.base import Id, Input, JsonObject, Label, Moment, Shape, example
 from models.core.bounds import Bound
+from models.core.filters import operands
 from models.core.filters.grammar import (
     OPERATORS,
     AllOf,
@@ -54,16 +35,6 @@ from models.core.filters.grammar import (
     ValueForm,
     positive_leaf,
     read_tree,
-)
-from models.core.filters.operands import (
-    Anchor,
-    Condition,
-    Empty,
-    Has,
-    In,
-    Range,
-    Substring,
-    read_condition,
 )
 from models.core.keys import Key
 from models.core.openapi import documented_as
@@ -115,7 +86,7 @@ class FactLeaf:
 
     name: str
     form: ValueForm
-    condition: Condition
+    condition: operands.Condition
 
     @property
     def fact(self) -> Fact | None:
@@ -223,7 +194,9 @@ def _leaf(
         raise InvalidValueError(f"must be a list of at most {_MAX_OPERANDS} values")
     readers = {ValueForm.NUMBER: values.number, ValueForm.BOOLEAN: _truth}
     return FactLeaf(
-        name, form, read_condition(op, form, readers.get(form, values.text), operand, now, here)
+        name,
+        form,
+        operands.read_condition(op, form, readers.get(form, values.text), operand, now, here),
     )
 
 
@@ -256,7 +229,7 @@ class AudienceSegment(SQLModel, table=True):
     """A segment of the platform's own; `rule` is a filter over facts of a caller."""
 
     __tablename__ = "audience_segment"
-    __table_args__ = (ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),)
+    __table_args__ = (sa.ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),)
 
     key: str = TableField(primary_key=True)
     label: str
@@ -310,18 +283,18 @@ SEGMENTS = Bound(audience_segment, 200, "segments", by=())
 _segment = audience_segment.c
 _members = workspace_member.alias("members")
 
-_FACTS: Mapping[Fact, ColumnElement[Any]] = {
-    Fact.USER_ID: cast(app_user.c.id, Text),
+_FACTS: Mapping[Fact, sa.ColumnElement[Any]] = {
+    Fact.USER_ID: sa.cast(app_user.c.id, sa.Text),
     Fact.USER_EMAIL: app_user.c.email,
     Fact.USER_CREATED_AT: app_user.c.created_at,
     Fact.USER_PLATFORM_ADMIN: app_user.c.platform_admin,
-    Fact.WORKSPACE_ID: cast(workspace.c.id, Text),
+    Fact.WORKSPACE_ID: sa.cast(workspace.c.id, sa.Text),
     Fact.WORKSPACE_CREATED_AT: workspace.c.created_at,
-    Fact.WORKSPACE_LAST_ACTIVE_AT: select(func.max(request_log.c.created_at))
+    Fact.WORKSPACE_LAST_ACTIVE_AT: sa.select(sa.func.max(request_log.c.created_at))
     .where(request_log.c.workspace_id == workspace.c.id)
     .correlate(workspace)
     .scalar_subquery(),
-    Fact.WORKSPACE_MEMBER_COUNT: select(cast(func.count(), Numeric))
+    Fact.WORKSPACE_MEMBER_COUNT: sa.select(sa.cast(sa.func.count(), sa.Numeric))
     .select_from(_members)
     .where(_members.c.workspace_id == workspace.c.id)
     .correlate(workspace)
@@ -332,7 +305,7 @@ _FACTS: Mapping[Fact, ColumnElement[Any]] = {
 
 async def list_segments(work: UnitOfWork, page: PageRequest) -> AudienceSegmentList:
     """The segments that all platforms have, then the platform's own by key."""
-    rows = await work.rows(select(audience_segment).limit(SEGMENTS.most), of=AudienceSegment)
+    rows = await work.rows(sa.select(audience_segment).limit(SEGMENTS.most), of=AudienceSegment)
     own = sorted((segment_body(row) for row in rows), key=lambda segment: segment.key)
     built_in = [
         AudienceSegmentBody(
@@ -376,7 +349,7 @@ async def is_segment(work: UnitOfWork, key: str) -> bool:
     """True when there is a segment of this key."""
     if key in BUILT_IN:
         return True
-    return await work.scalar(select(_segment.key).where(_segment.key == key)) is not None
+    return await work.scalar(sa.select(_segment.key).where(_segment.key == key)) is not None
 
 
 async def segments_of(
@@ -391,7 +364,7 @@ async def segments_of(
     rules = {key: BUILT_IN[key].rule for key in keys if key in BUILT_IN}
     others = sorted(set(keys) - rules.keys())
     if others:
-        rows = await work.rows(select(audience_segment).where(_segment.key.in_(others)))
+        rows = await work.rows(sa.select(audience_segment).where(_segment.key.in_(others)))
         rules |= {row.key: row.rule for row in rows}
     if not rules:
         return frozenset()
@@ -408,72 +381,74 @@ def _judgement(
     workspace_id: Id | None,
     attributes: JsonObject,
     now: datetime,
-) -> Select[Any]:
+) -> sa.Select[Any]:
     """One row with a truth value for each rule."""
-    document = literal(attributes, JSONB)
-    columns: list[ColumnElement[Any]] = [
+    document = sa.literal(attributes, JSONB)
+    columns: list[sa.ColumnElement[Any]] = [
         condition_of(read_rule(rule, now), document).label(f"rule_{place}")
         for place, rule in enumerate(rules)
     ]
-    member = and_(
+    member = sa.and_(
         workspace_member.c.workspace_id == workspace.c.id,
         workspace_member.c.user_id == app_user.c.id,
     )
     return (
-        select(*columns)
+        sa.select(*columns)
         .select_from(app_user)
-        .outerjoin(workspace, workspace.c.id == cast(workspace_id, Uuid))
+        .outerjoin(workspace, workspace.c.id == sa.cast(workspace_id, sa.Uuid))
         .outerjoin(workspace_member, member)
         .where(app_user.c.id == user_id)
     )
 
 
-def condition_of(rule: SegmentRule, document: ColumnElement[Any]) -> ColumnElement[bool]:
+def condition_of(rule: SegmentRule, document: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """The meaning of a rule in SQL: true or false for every caller, never NULL."""
     match rule:
         case FactLeaf():
             value = _value_of(rule, document)
-            return func.coalesce(_meets(value, rule.form, rule.condition), False)
+            return sa.func.coalesce(_meets(value, rule.form, rule.condition), False)
         case Not(part):
-            return not_(condition_of(part, document))
+            return sa.not_(condition_of(part, document))
         case AllOf(parts):
-            return and_(true(), *(condition_of(part, document) for part in parts))
+            return sa.and_(sa.true(), *(condition_of(part, document) for part in parts))
         case AnyOf(parts):
-            return or_(false(), *(condition_of(part, document) for part in parts))
+            return sa.or_(sa.false(), *(condition_of(part, document) for part in parts))
 
 
-def _value_of(leaf: FactLeaf, document: ColumnElement[Any]) -> ColumnElement[Any]:
+def _value_of(leaf: FactLeaf, document: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """The value of a fact; NULL for an attribute that was not told, or is of another form."""
     if leaf.fact is not None:
         return _FACTS[leaf.fact]
     value = document.op("->")(leaf.attribute)
     words = document.op("->>")(leaf.attribute)
     kind, sql_type = {
-        ValueForm.NUMBER: ("number", Numeric),
-        ValueForm.BOOLEAN: ("boolean", Boolean),
-    }.get(leaf.form, ("string", Text))
-    return case((func.jsonb_typeof(value) == kind, cast(words, sql_type)))
+        ValueForm.NUMBER: ("number", sa.Numeric),
+        ValueForm.BOOLEAN: ("boolean", sa.Boolean),
+    }.get(leaf.form, ("string", sa.Text))
+    return sa.case((sa.func.jsonb_typeof(value) == kind, sa.cast(words, sql_type)))
 
 
-def _meets(value: ColumnElement[Any], form: ValueForm, condition: Condition) -> ColumnElement[Any]:
+def _meets(
+    value: sa.ColumnElement[Any], form: ValueForm, condition: operands.Condition
+) -> sa.ColumnElement[Any]:
     match condition:
-        case Empty():
-            nothing: ColumnElement[Any] = value.is_(None)
+        case operands.Empty():
+            nothing: sa.ColumnElement[Any] = value.is_(None)
             texts = form in {ValueForm.TEXT, ValueForm.OPTION}
-            return or_(nothing, value == "") if texts else nothing
-        case In(members):
-            return value == any_(literal(list(members), ARRAY(value.type)))
-        case Range(low, high, with_low, with_high):
-            lowest = true() if low is None else value >= low if with_low else value > low
-            highest = true() if high is None else value <= high if with_high else value < high
-            return and_(lowest, highest)
-        case Substring(text, anchor):
-            if anchor is Anchor.ANYWHERE:
+            return sa.or_(nothing, value == "") if texts else nothing
+        case operands.In(members):
+            return value == sa.any_(sa.literal(list(members), sa.ARRAY(value.type)))
+        case operands.Range(low, high, with_low, with_high):
+            lowest = sa.true() if low is None else value >= low if with_low else value > low
+            highest = sa.true() if high is None else value <= high if with_high else value < high
+            return sa.and_(lowest, highest)
+        case operands.Substring(text, anchor):
+            if anchor is operands.Anchor.ANYWHERE:
                 return value.icontains(text, autoescape=True)
-            if anchor is Anchor.START:
+            if anchor is operands.Anchor.START:
                 return value.istartswith(text, autoescape=True)
             return value.iendswith(text, autoescape=True)
-        case Has():
+        case operands.Has():
             raise AssertionError("no fact holds several values")
 
 

@@ -12,23 +12,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
-from sqlalchemy import (
-    ColumnElement,
-    ForeignKeyConstraint,
-    FromClause,
-    Index,
-    Text,
-    and_,
-    bindparam,
-    cast,
-    delete,
-    func,
-    insert,
-    literal,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import BYTEA
 from sqlmodel import Field, SQLModel
 
@@ -76,9 +60,9 @@ class BrowserSession(SQLModel, table=True):
 
     __tablename__ = "browser_session"
     __table_args__ = (
-        ForeignKeyConstraint(["user_id"], ["app_user.id"], ondelete="CASCADE"),
-        Index("ix_browser_session_user_id", "user_id"),
-        Index("ix_browser_session_last_used_at", "last_used_at"),
+        sa.ForeignKeyConstraint(["user_id"], ["app_user.id"], ondelete="CASCADE"),
+        sa.Index("ix_browser_session_user_id", "user_id"),
+        sa.Index("ix_browser_session_last_used_at", "last_used_at"),
     )
 
     digest: bytes = Field(sa_type=BYTEA, primary_key=True)
@@ -93,9 +77,9 @@ class SignInLink(SQLModel, table=True):
 
     __tablename__ = "sign_in_link"
     __table_args__ = (
-        ForeignKeyConstraint(["user_id"], ["app_user.id"], ondelete="CASCADE"),
-        Index("ix_sign_in_link_user_id", "user_id"),
-        Index("ix_sign_in_link_expires_at", "expires_at"),
+        sa.ForeignKeyConstraint(["user_id"], ["app_user.id"], ondelete="CASCADE"),
+        sa.Index("ix_sign_in_link_user_id", "user_id"),
+        sa.Index("ix_sign_in_link_expires_at", "expires_at"),
     )
 
     digest: bytes = Field(sa_type=BYTEA, primary_key=True)
@@ -110,13 +94,13 @@ BROWSER_SESSION = browser_session.c
 """The columns of sessions that `live_session_of_user` selects."""
 
 
-def live_session_of_user() -> tuple[FromClause, ColumnElement[bool]]:
+def live_session_of_user() -> tuple[sa.FromClause, sa.ColumnElement[bool]]:
     """The join of a user to the live session with the digest that the statement is given."""
-    live = and_(
+    live = sa.and_(
         browser_session.c.user_id == USER.id,
-        browser_session.c.digest == bindparam("digest", type_=BYTEA),
-        browser_session.c.expires_at > func.now(),
-        browser_session.c.last_used_at > func.now() - IDLE,
+        browser_session.c.digest == sa.bindparam("digest", type_=BYTEA),
+        browser_session.c.expires_at > sa.func.now(),
+        browser_session.c.last_used_at > sa.func.now() - IDLE,
     )
     return browser_session, live
 
@@ -139,7 +123,7 @@ async def person_of_link(work: UnitOfWork, token: str) -> str:
         raise UnusableLinkError
     link = sign_in_link.c
     live = link.digest == fingerprint(token.encode()), link.expires_at > work.now
-    user_id = await work.scalar(select(link.user_id).where(*live))
+    user_id = await work.scalar(sa.select(link.user_id).where(*live))
     if user_id is None:
         raise UnusableLinkError
     return await display_name(work, user_id)
@@ -157,7 +141,7 @@ async def begin_session(work: UnitOfWork, user_id: Id) -> BegunSession:
     """Begin a session of a person, under a token that nobody has seen before."""
     token, expires_at = new_token(), work.now + LIFETIME
     await work.execute(
-        insert(browser_session).values(
+        sa.insert(browser_session).values(
             digest=fingerprint(token.encode()),
             user_id=user_id,
             created_at=work.now,
@@ -171,28 +155,28 @@ async def begin_session(work: UnitOfWork, user_id: Id) -> BegunSession:
 async def end_session(work: UnitOfWork, token: str) -> None:
     """End a session at once; one that is gone already stays so."""
     this = BROWSER_SESSION.digest == fingerprint(token.encode())
-    await work.execute(delete(browser_session).where(this))
+    await work.execute(sa.delete(browser_session).where(this))
 
 
 async def mark_sessions_used(work: UnitOfWork, moments: Mapping[bytes, datetime]) -> None:
     """Set when sessions were used last, by their digests and never backwards."""
     for digest, moment in moments.items():
         older = BROWSER_SESSION.last_used_at < moment
-        used = update(browser_session).where(BROWSER_SESSION.digest == digest, older)
+        used = sa.update(browser_session).where(BROWSER_SESSION.digest == digest, older)
         await work.execute(used.values(last_used_at=moment))
 
 
 async def make_sign_in_link(work: UnitOfWork, user_id: Id) -> str:
     """The token of another link that signs a person in; links beyond `MOST_LINKS` end."""
     # Two links that are made at once are counted one after the other.
-    await work.execute(select(USER.id).where(USER.id == user_id).with_for_update(key_share=True))
+    await work.execute(sa.select(USER.id).where(USER.id == user_id).with_for_update(key_share=True))
     own = sign_in_link.c.user_id == user_id
-    newest = select(sign_in_link.c.digest).where(own).order_by(sign_in_link.c.expires_at.desc())
+    newest = sa.select(sign_in_link.c.digest).where(own).order_by(sign_in_link.c.expires_at.desc())
     kept = newest.limit(MOST_LINKS - 1)
-    await work.execute(delete(sign_in_link).where(own, sign_in_link.c.digest.not_in(kept)))
+    await work.execute(sa.delete(sign_in_link).where(own, sign_in_link.c.digest.not_in(kept)))
     token = new_token()
     await work.execute(
-        insert(sign_in_link).values(
+        sa.insert(sign_in_link).values(
             digest=fingerprint(token.encode()),
             user_id=user_id,
             expires_at=work.now + LINK_LIFETIME,
@@ -209,7 +193,7 @@ async def sign_in_by_link(work: UnitOfWork, token: str) -> BegunSession:
     """
     if not is_well_formed(token):
         raise UnusableLinkError
-    taken = delete(sign_in_link).where(
+    taken = sa.delete(sign_in_link).where(
         sign_in_link.c.digest == fingerprint(token.encode()), sign_in_link.c.expires_at > work.now
     )
     user_id: Id | None = await work.scalar(taken.returning(sign_in_link.c.user_id))
@@ -220,15 +204,15 @@ async def sign_in_by_link(work: UnitOfWork, token: str) -> BegunSession:
 
 async def purge_sessions(work: UnitOfWork) -> int:
     """Remove a batch of sessions and links that are over; gives their number."""
-    over = or_(
+    over = sa.or_(
         BROWSER_SESSION.expires_at <= work.now, BROWSER_SESSION.last_used_at <= work.now - IDLE
     )
-    sessions = select(BROWSER_SESSION.digest).where(over).limit(MAX_ROWS)
+    sessions = sa.select(BROWSER_SESSION.digest).where(over).limit(MAX_ROWS)
     old = sign_in_link.c.expires_at <= work.now
-    links = select(sign_in_link.c.digest).where(old).limit(MAX_ROWS)
+    links = sa.select(sign_in_link.c.digest).where(old).limit(MAX_ROWS)
     statements = (
-        delete(browser_session).where(BROWSER_SESSION.digest.in_(sessions)),
-        delete(sign_in_link).where(sign_in_link.c.digest.in_(links)),
+        sa.delete(browser_session).where(BROWSER_SESSION.digest.in_(sessions)),
+        sa.delete(sign_in_link).where(sign_in_link.c.digest.in_(links)),
     )
     return sum([(await work.execute(statement)).rowcount for statement in statements])
 
@@ -266,14 +250,14 @@ class BrowserSessionRow(SessionRow, Protocol):
     expires_at: datetime
 
 
-def _acting(kind: PrincipalType) -> ColumnElement[str]:
+def _acting(kind: PrincipalType) -> sa.ColumnElement[str]:
     """Tells the transaction who acts: its events say so in the log of the workspace."""
-    name = literal(f"{kind.value}:").concat(cast(app_user.c.id, Text))
-    return func.set_config("workspace.actor", name, True).label("acting")
+    name = sa.literal(f"{kind.value}:").concat(sa.cast(app_user.c.id, sa.Text))
+    return sa.func.set_config("workspace.actor", name, True).label("acting")
 
 
 _KEY = PreparedStatement(
-    select(
+    sa.select(
         api_key.c.id,
         api_key.c.workspace_id,
         api_key.c.scopes,
@@ -291,13 +275,13 @@ _KEY = PreparedStatement(
     .join(app_user, app_user.c.id == api_key.c.bound_user_id)
     .outerjoin(
         workspace_member,
-        and_(
+        sa.and_(
             workspace_member.c.workspace_id == api_key.c.workspace_id,
             workspace_member.c.user_id == api_key.c.bound_user_id,
         ),
     )
     .where(
-        api_key.c.digest == bindparam("digest", type_=BYTEA),
+        api_key.c.digest == sa.bindparam("digest", type_=BYTEA),
         api_key.c.revoked_at.is_(None),
         workspace.c.deleted_at.is_(None),
     ),
@@ -310,7 +294,7 @@ _LEADING_KEY = LeadingStatement(
     arrays={"workspace_ids": "workspace_id"},
 )
 
-_PERSON = select(
+_PERSON = sa.select(
     app_user.c.id,
     app_user.c.email,
     app_user.c.name,
@@ -323,7 +307,7 @@ _PERSON = select(
 _MEMBERSHIPS = (
     workspace_member.join(
         workspace,
-        and_(
+        sa.and_(
             workspace.c.id == workspace_member.c.workspace_id,
             workspace.c.deleted_at.is_(None),
         ),
@@ -335,8 +319,8 @@ _SESSION = PreparedStatement(
     _PERSON.select_from(app_user)
     .outerjoin(*_MEMBERSHIPS)
     .where(
-        app_user.c.issuer == bindparam("issuer"),
-        app_user.c.subject == bindparam("subject"),
+        app_user.c.issuer == sa.bindparam("issuer"),
+        app_user.c.subject == sa.bindparam("subject"),
     ),
     SessionRow,
 )
@@ -393,7 +377,7 @@ async def outdated_keys(
     """The keys that were not used under the current secret key, the last used first."""
     columns = api_key.c
     statement = (
-        select(
+        sa.select(
             columns.id,
             columns.name,
             columns.prefix,
@@ -405,7 +389,7 @@ async def outdated_keys(
         .where(
             columns.digest_key.is_distinct_from(secret_key_id),
             columns.revoked_at.is_(None),
-            or_(columns.expires_at.is_(None), columns.expires_at > work.now),
+            sa.or_(columns.expires_at.is_(None), columns.expires_at > work.now),
             workspace.c.deleted_at.is_(None),
         )
         .order_by(columns.last_used_at.desc().nulls_last(), columns.id)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Self
 
+import sqlalchemy as sa
 from pydantic import Field, model_validator
-from sqlalchemy import Select, select
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field as TableField
@@ -158,7 +158,7 @@ class HomeLayoutAnswer(Shape):
 async def get_home_layout(work: UnitOfWork, actor: Actor) -> HomeLayoutAnswer:
     """The caller's layout in the workspace; without widgets until they have placed some."""
     row = await work.first(
-        select(home_layout).where(
+        sa.select(home_layout).where(
             home_layout.c.workspace_id == actor.workspace_id,
             home_layout.c.user_id == actor.user_id,
         ),
@@ -194,8 +194,8 @@ async def replace_home_layout(
 _WIDGETS = deferred_adapter(list[PlaceWidget])
 
 
-def _rows(workspace_id: Id) -> Select[Any]:
-    return select(home_layout).where(home_layout.c.workspace_id == workspace_id)
+def _rows(workspace_id: Id) -> sa.Select[Any]:
+    return sa.select(home_layout).where(home_layout.c.workspace_id == workspace_id)
 
 
 HOME_LAYOUTS = BundleKind(

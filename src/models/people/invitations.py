@@ -5,17 +5,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import (
-    ForeignKeyConstraint,
-    Index,
-    Select,
-    UniqueConstraint,
-    func,
-    insert,
-    select,
-    update,
-)
 from sqlalchemy.dialects.postgresql import BYTEA
 from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
@@ -25,15 +16,9 @@ from models.core.access.rules import Actor, Principal, Role
 from models.core.base import Id, Input, Moment, Shape
 from models.core.pagination import Listed, PageRequest
 from models.core.repository import Repository
+from models.people import workspaces
 from models.people.members import RoleInput, check_role_given, has_address, outranks
 from models.people.users import find_user
-from models.people.workspaces import (
-    WorkspaceEntry,
-    add_member,
-    get_workspace,
-    live_workspace_of,
-    lock_members,
-)
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
@@ -57,12 +42,12 @@ class Invitation(SQLModel, table=True):
 
     __tablename__ = "invitation"
     __table_args__ = (
-        UniqueConstraint("digest"),
-        UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        ForeignKeyConstraint(["invited_by_user_id"], ["app_user.id"]),
+        sa.UniqueConstraint("digest"),
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.ForeignKeyConstraint(["invited_by_user_id"], ["app_user.id"]),
         one_of("role", Role),
-        Index("ix_invitation_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        sa.Index("ix_invitation_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
         partial_index(
             "uq_invitation_workspace_id_email_open",
             "workspace_id",
@@ -130,16 +115,16 @@ async def list_invitations(work: UnitOfWork, actor: Actor, page: PageRequest) ->
     return InvitationList.of(await INVITATIONS.page(work, actor, page))
 
 
-def invitations_of(workspace_id: Id) -> Select[Any]:
+def invitations_of(workspace_id: Id) -> sa.Select[Any]:
     """Every invitation to a workspace, also closed ones."""
-    return select(invitation).where(invitation.c.workspace_id == workspace_id)
+    return sa.select(invitation).where(invitation.c.workspace_id == workspace_id)
 
 
-def open_invitation(keys: KeyRing, token: str, now: datetime) -> Select[Any]:
+def open_invitation(keys: KeyRing, token: str, now: datetime) -> sa.Select[Any]:
     """The invitation of a token, if it can be accepted."""
     return (
-        select(invitation)
-        .join(*live_workspace_of(invitation))
+        sa.select(invitation)
+        .join(*workspaces.live_workspace_of(invitation))
         .where(
             invitation.c.digest.in_(keys.digests(token.encode("utf-8", "replace"))),
             invitation.c.expires_at > now,
@@ -150,7 +135,7 @@ def open_invitation(keys: KeyRing, token: str, now: datetime) -> Select[Any]:
 
 async def invited_to(
     work: UnitOfWork, principal: Principal, keys: KeyRing, token: str
-) -> WorkspaceEntry:
+) -> workspaces.WorkspaceEntry:
     """The workspace that an open invitation is to, as its person would see it.
 
     Raises `NotFoundError` for everything else, so that a token tells nothing to others.
@@ -158,7 +143,7 @@ async def invited_to(
     row = await work.first(open_invitation(keys, token, work.now), of=Invitation)
     if row is None or not await is_addressed(work, principal, row):
         raise NotFoundError("invitation")
-    return await get_workspace(work, principal, row.workspace_id, Role(row.role))
+    return await workspaces.get_workspace(work, principal, row.workspace_id, Role(row.role))
 
 
 async def is_addressed(work: UnitOfWork, principal: Principal, row: Invitation) -> bool:
@@ -170,9 +155,9 @@ async def is_addressed(work: UnitOfWork, principal: Principal, row: Invitation) 
 async def open_invitations(work: UnitOfWork, until: datetime) -> int:
     """The number of open invitations, of all workspaces, that were made before a moment."""
     statement = (
-        select(func.count())
+        sa.select(sa.func.count())
         .select_from(invitation)
-        .join(*live_workspace_of(invitation))
+        .join(*workspaces.live_workspace_of(invitation))
         .where(invitation.c.created_at < until, invitation.c.expires_at > work.now, *OPEN)
     )
     return int(await work.scalar(statement))
@@ -188,17 +173,17 @@ async def create_invitation(
     check_role_given(actor.role, body.role)
     email = body.email.lower()
     # Two invitations of one person wait for each other.
-    await lock_members(work, actor.workspace_id)
+    await workspaces.lock_members(work, actor.workspace_id)
     if await has_address(work, actor.workspace_id, email):
         raise ConflictError("This person is already a member of the workspace.")
     await work.execute(
-        update(invitation)
+        sa.update(invitation)
         .where(invitation.c.workspace_id == actor.workspace_id, invitation.c.email == email, *OPEN)
         .values(revoked_at=work.now)
     )
     token = new_token()
     row = await work.first(
-        insert(invitation)
+        sa.insert(invitation)
         .values(
             id=new_id(),
             workspace_id=actor.workspace_id,
@@ -220,13 +205,13 @@ async def revoke_invitation(work: UnitOfWork, actor: Actor, invitation_id: Id) -
     Raises `NotFoundError`.
     """
     this = (invitation.c.workspace_id == actor.workspace_id, invitation.c.id == invitation_id)
-    await work.execute(update(invitation).where(*this, *OPEN).values(revoked_at=work.now))
+    await work.execute(sa.update(invitation).where(*this, *OPEN).values(revoked_at=work.now))
     return InvitationBody.model_validate(await INVITATIONS.find(work, actor, invitation_id))
 
 
 async def accept_invitation(
     work: UnitOfWork, principal: Principal, roles: Mapping[Id, Role], keys: KeyRing, token: str
-) -> WorkspaceEntry:
+) -> workspaces.WorkspaceEntry:
     """Make the caller a member, if the invitation is open and to their e-mail address.
 
     A member keeps the stronger role. Raises `NotFoundError` for everything else, so that a token
@@ -237,11 +222,11 @@ async def accept_invitation(
     if row is None or not await is_addressed(work, principal, row):
         raise NotFoundError("invitation")
     await work.execute(
-        update(invitation).where(invitation.c.id == row.id).values(accepted_at=work.now)
+        sa.update(invitation).where(invitation.c.id == row.id).values(accepted_at=work.now)
     )
     role = Role(row.role)
     current = roles.get(row.workspace_id)
     if current is not None and outranks(current, role):
         role = current
-    await add_member(work, row.workspace_id, principal.user_id, role)
-    return await get_workspace(work, principal, row.workspace_id, role)
+    await workspaces.add_member(work, row.workspace_id, principal.user_id, role)
+    return await workspaces.get_workspace(work, principal, row.workspace_id, role)

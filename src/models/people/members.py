@@ -3,22 +3,8 @@
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    Select,
-    Text,
-    Uuid,
-    any_,
-    bindparam,
-    delete,
-    func,
-    literal,
-    or_,
-    select,
-    update,
-)
 
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Role, Scope
@@ -100,37 +86,37 @@ async def get_member(work: UnitOfWork, workspace_id: Id, user_id: Id) -> MemberB
 async def members_called(work: UnitOfWork, workspace_id: Id, text: str) -> list[Id]:
     """The members with this e-mail address, else those with this name; at most two."""
     for column in (USER.email, USER.name):
-        statement = members_of(workspace_id).where(func.lower(column) == func.lower(text))
+        statement = members_of(workspace_id).where(sa.func.lower(column) == sa.func.lower(text))
         if rows := await work.rows(statement.limit(2)):
             return [row.user_id for row in rows]
     return []
 
 
-def members_of(workspace_id: Id) -> Select[Any]:
+def members_of(workspace_id: Id) -> sa.Select[Any]:
     """The members of a workspace with what their identity provider says of them."""
     return (
-        select(workspace_member, USER.email, USER.name)
+        sa.select(workspace_member, USER.email, USER.name)
         .join(*user_of(workspace_member.c.user_id))
         .where(workspace_member.c.workspace_id == workspace_id)
     )
 
 
 def members_among(
-    workspace_id: Id | ColumnElement[Id], user_ids: Iterable[Id] | ColumnElement[Any]
-) -> Select[Any]:
+    workspace_id: Id | sa.ColumnElement[Id], user_ids: Iterable[Id] | sa.ColumnElement[Any]
+) -> sa.Select[Any]:
     """The ids of the users among these who are members of a workspace.
 
     `user_ids` is a list or an expression of an array; both may be parameters.
     """
-    if not isinstance(user_ids, ColumnElement):
-        user_ids = literal(list(user_ids), ARRAY(Uuid))
-    return select(workspace_member.c.user_id).where(
+    if not isinstance(user_ids, sa.ColumnElement):
+        user_ids = sa.literal(list(user_ids), sa.ARRAY(sa.Uuid))
+    return sa.select(workspace_member.c.user_id).where(
         workspace_member.c.workspace_id == workspace_id,
-        workspace_member.c.user_id == any_(user_ids),
+        workspace_member.c.user_id == sa.any_(user_ids),
     )
 
 
-def roles_among(workspace_id: Id, user_ids: Collection[Id]) -> Select[Any]:
+def roles_among(workspace_id: Id, user_ids: Collection[Id]) -> sa.Select[Any]:
     """The ids and roles of the users among these who are members of a workspace."""
     return members_among(workspace_id, user_ids).add_columns(workspace_member.c.role)
 
@@ -143,14 +129,14 @@ async def strangers(work: UnitOfWork, workspace_id: Id, user_ids: Collection[Id]
 
 async def has_address(work: UnitOfWork, workspace_id: Id, email: str) -> bool:
     """True when a member of the workspace has this e-mail address, in lower case."""
-    theirs = members_of(workspace_id).where(func.lower(USER.email) == email).limit(1)
+    theirs = members_of(workspace_id).where(sa.func.lower(USER.email) == email).limit(1)
     return await work.first(theirs) is not None
 
 
 async def role_of(work: UnitOfWork, workspace_id: Id, user_id: Id) -> Role | None:
     """The role of a user in a workspace now; None for one who is no member."""
     role = await work.scalar(
-        select(workspace_member.c.role).where(
+        sa.select(workspace_member.c.role).where(
             workspace_member.c.workspace_id == workspace_id, workspace_member.c.user_id == user_id
         )
     )
@@ -160,7 +146,7 @@ async def role_of(work: UnitOfWork, workspace_id: Id, user_id: Id) -> Role | Non
 async def members_with(work: UnitOfWork, workspace_id: Id, role: Role) -> list[Id]:
     """The members of the workspace who have this role."""
     rows = await work.rows(
-        select(workspace_member.c.user_id).where(
+        sa.select(workspace_member.c.user_id).where(
             workspace_member.c.workspace_id == workspace_id, workspace_member.c.role == role.value
         )
     )
@@ -173,7 +159,7 @@ async def longest_workspace(
     """The workspace in which a user has been a member longest, deleted ones and these apart."""
     member = workspace_member.c
     workspace_id: Id | None = await work.scalar(
-        select(member.workspace_id)
+        sa.select(member.workspace_id)
         .join(workspace, workspace.c.id == member.workspace_id)
         .where(
             member.user_id == user_id,
@@ -187,11 +173,11 @@ async def longest_workspace(
 
 
 _ROLES = PreparedStatement(
-    select(workspace_member.c.user_id, workspace_member.c.role)
+    sa.select(workspace_member.c.user_id, workspace_member.c.role)
     .join(workspace, workspace.c.id == workspace_member.c.workspace_id)
     .where(
-        workspace_member.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-        workspace_member.c.user_id == any_(bindparam("user_ids", type_=ARRAY(Uuid))),
+        workspace_member.c.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+        workspace_member.c.user_id == sa.any_(sa.bindparam("user_ids", type_=sa.ARRAY(sa.Uuid))),
         workspace.c.deleted_at.is_(None),
     ),
     WorkspaceMember,
@@ -245,7 +231,7 @@ async def update_member(
     if body.role is not Role.OWNER:
         await _keep_an_owner(work, actor, user_id, current)
     await work.execute(
-        update(workspace_member)
+        sa.update(workspace_member)
         .where(
             workspace_member.c.workspace_id == actor.workspace_id,
             workspace_member.c.user_id == user_id,
@@ -267,7 +253,7 @@ async def remove_member(work: UnitOfWork, actor: Actor, user_id: Id) -> RemovedM
         check_touched(actor.role, current)
     await _keep_an_owner(work, actor, user_id, current)
     await work.execute(
-        delete(workspace_member).where(
+        sa.delete(workspace_member).where(
             workspace_member.c.workspace_id == actor.workspace_id,
             workspace_member.c.user_id == user_id,
         )
@@ -280,7 +266,7 @@ async def _held(work: UnitOfWork, actor: Actor, user_id: Id) -> Role:
     """The member's role, until the end of the transaction."""
     await lock_members(work, actor.workspace_id)
     role = await work.scalar(
-        select(workspace_member.c.role).where(
+        sa.select(workspace_member.c.role).where(
             workspace_member.c.workspace_id == actor.workspace_id,
             workspace_member.c.user_id == user_id,
         )
@@ -294,7 +280,7 @@ async def _keep_an_owner(work: UnitOfWork, actor: Actor, user_id: Id, current: R
     if current is not Role.OWNER:
         return
     other_owner = await work.first(
-        select(workspace_member.c.user_id)
+        sa.select(workspace_member.c.user_id)
         .where(
             workspace_member.c.workspace_id == actor.workspace_id,
             workspace_member.c.role == Role.OWNER.value,
@@ -306,7 +292,7 @@ async def _keep_an_owner(work: UnitOfWork, actor: Actor, user_id: Id, current: R
         raise ConflictError("A workspace needs an owner. Make another member an owner first.")
 
 
-def _rows(workspace_id: Id) -> Select[Any]:
+def _rows(workspace_id: Id) -> sa.Select[Any]:
     return members_of(workspace_id)
 
 
@@ -318,16 +304,16 @@ async def _identify(
     Nobody enters a workspace that is there already by a bundle: only its members are known.
     """
     emails = {row["email"].lower() for row in rows if row.get("email")}
-    address = func.lower(app_user.c.email)
-    there = select(workspace.c.id).where(workspace.c.id == target.workspace_id).exists()
-    members = select(workspace_member.c.user_id).where(
+    address = sa.func.lower(app_user.c.email)
+    there = sa.select(workspace.c.id).where(workspace.c.id == target.workspace_id).exists()
+    members = sa.select(workspace_member.c.user_id).where(
         workspace_member.c.workspace_id == target.workspace_id
     )
     users = await work.rows(
-        select(app_user.c.id, address.label("email"))
+        sa.select(app_user.c.id, address.label("email"))
         .where(
-            address == any_(literal(list(emails), ARRAY(Text))),
-            or_(~there, app_user.c.id.in_(members)),
+            address == sa.any_(sa.literal(list(emails), sa.ARRAY(sa.Text))),
+            sa.or_(~there, app_user.c.id.in_(members)),
         )
         .order_by(app_user.c.created_at.desc(), app_user.c.id.desc())
     )

@@ -4,8 +4,8 @@ from collections.abc import Container
 from datetime import datetime
 from typing import Annotated
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import ForeignKeyConstraint, Index, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
@@ -23,9 +23,9 @@ class OauthClientChoice(SQLModel, table=True):
 
     __tablename__ = "oauth_client_choice"
     __table_args__ = (
-        ForeignKeyConstraint(["user_id"], ["app_user.id"], ondelete="CASCADE"),
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"], ondelete="CASCADE"),
-        Index("ix_oauth_client_choice_workspace_id", "workspace_id"),
+        sa.ForeignKeyConstraint(["user_id"], ["app_user.id"], ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"], ondelete="CASCADE"),
+        sa.Index("ix_oauth_client_choice_workspace_id", "workspace_id"),
     )
 
     user_id: Id = TableField(primary_key=True)
@@ -93,7 +93,7 @@ async def read_choice(
 ) -> OauthClientWorkspace:
     """The caller's own choice; none where the caller is a member no more."""
     workspace_id = await work.scalar(
-        select(oauth_client_choice.c.workspace_id).where(
+        sa.select(oauth_client_choice.c.workspace_id).where(
             oauth_client_choice.c.user_id == principal.user_id,
             oauth_client_choice.c.oauth_client_id == oauth_client_id,
         )

@@ -4,17 +4,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Protocol
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import (
-    BigInteger,
-    ForeignKeyConstraint,
-    Identity,
-    Index,
-    Select,
-    and_,
-    insert,
-    select,
-)
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
@@ -40,13 +31,13 @@ class ReleaseNotice(SQLModel, table=True):
 
     __tablename__ = "release_notice"
     __table_args__ = (
-        ForeignKeyConstraint(["published_by_user_id"], ["app_user.id"]),
+        sa.ForeignKeyConstraint(["published_by_user_id"], ["app_user.id"]),
         one_of("channel", ReleaseChannel),
-        Index("uq_release_notice_channel_number", "channel", "number", unique=True),
+        sa.Index("uq_release_notice_channel_number", "channel", "number", unique=True),
     )
 
     id: Id = TableField(primary_key=True)
-    number: int = TableField(sa_type=BigInteger, sa_column_args=[Identity(always=True)])
+    number: int = TableField(sa_type=sa.BigInteger, sa_column_args=[sa.Identity(always=True)])
     channel: str
     title: str
     body: str
@@ -60,16 +51,16 @@ class ReleaseWatermark(SQLModel, table=True):
 
     __tablename__ = "release_watermark"
     __table_args__ = (
-        ForeignKeyConstraint(["user_id"], ["app_user.id"]),
-        ForeignKeyConstraint(["release_id"], ["release_notice.id"]),
+        sa.ForeignKeyConstraint(["user_id"], ["app_user.id"]),
+        sa.ForeignKeyConstraint(["release_id"], ["release_notice.id"]),
         one_of("channel", ReleaseChannel),
-        Index("ix_release_watermark_release_id", "release_id"),
+        sa.Index("ix_release_watermark_release_id", "release_id"),
     )
 
     user_id: Id = TableField(primary_key=True)
     channel: str = TableField(primary_key=True)
     release_id: Id
-    number: int = TableField(sa_type=BigInteger)
+    number: int = TableField(sa_type=sa.BigInteger)
     updated_at: datetime = TableField(sa_type=Timestamp)
 
 
@@ -164,7 +155,7 @@ async def whats_new(work: UnitOfWork, principal: Principal, channel: ReleaseChan
         _notice.published_at > row.created_at if row.number is None else _notice.number > row.number
     )
     newest = (
-        select(release_notice)
+        sa.select(release_notice)
         .where(_notice.channel == channel.value, after)
         .order_by(_notice.number.desc())
         .limit(MOST_SHOWN)
@@ -185,7 +176,7 @@ async def list_releases(
     work: UnitOfWork, channel: ReleaseChannel | None, page: PageRequest
 ) -> ReleaseList:
     """All notices, newest first, or the notices of one channel."""
-    statement: Select[Any] = select(release_notice)
+    statement: sa.Select[Any] = sa.select(release_notice)
     if channel is not None:
         statement = statement.where(_notice.channel == channel.value)
     shown = await page.descending(work, statement, _notice.number, of=ReleaseNotice)
@@ -194,7 +185,7 @@ async def list_releases(
 
 async def _state_row(work: UnitOfWork, principal: Principal, channel: ReleaseChannel) -> _StateRow:
     mark = release_watermark.c
-    own = and_(mark.user_id == USER.id, mark.channel == channel.value)
+    own = sa.and_(mark.user_id == USER.id, mark.channel == channel.value)
     return await work.one(
         of_user(principal.user_id, USER.created_at, mark.release_id, mark.number).outerjoin(
             release_watermark, own
@@ -226,7 +217,7 @@ async def publish_release(work: UnitOfWork, principal: Principal, body: PublishR
         "published_at": work.now,
         **body.model_dump(mode="json"),
     }
-    statement = insert(release_notice).values(values).returning(release_notice)
+    statement = sa.insert(release_notice).values(values).returning(release_notice)
     (row,) = await work.rows(statement, of=ReleaseNotice)
     return Release.model_validate(row)
 
@@ -240,7 +231,7 @@ async def acknowledge(
     """
     release_id = parse_id(body.release_id)
     number = await work.scalar(
-        select(release_notice.c.number).where(
+        sa.select(release_notice.c.number).where(
             release_notice.c.id == release_id, release_notice.c.channel == body.channel.value
         )
     )

@@ -5,20 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy import (
-    Index,
-    Select,
-    Text,
-    bindparam,
-    cast,
-    column,
-    func,
-    insert,
-    select,
-    text,
-    true,
-)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -31,7 +19,7 @@ from runtime.database import UnitOfWork
 from runtime.ids import new_id
 from runtime.postgresql.schema import Timestamp, table_of
 
-IS_CHANGE = text("method NOT IN ('GET', 'HEAD', 'OPTIONS')")
+IS_CHANGE = sa.text("method NOT IN ('GET', 'HEAD', 'OPTIONS')")
 """The calls whose methods are not safe (RFC 9110, 9.2.1)."""
 
 
@@ -40,9 +28,9 @@ class RequestLog(SQLModel, table=True):
 
     __tablename__ = "request_log"
     __table_args__ = (
-        Index("ix_request_log_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
-        Index("ix_request_log_created_at", "created_at"),
-        Index(
+        sa.Index("ix_request_log_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        sa.Index("ix_request_log_created_at", "created_at"),
+        sa.Index(
             "ix_request_log_changes",
             *("workspace_id", "created_at", "id"),
             postgresql_where=IS_CHANGE,
@@ -61,7 +49,7 @@ class RequestLog(SQLModel, table=True):
     error: str | None = None
     duration_ms: float
     created_at: datetime = Field(sa_type=Timestamp)
-    dry_run: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    dry_run: bool = Field(default=False, sa_column_kwargs={"server_default": sa.text("false")})
 
 
 request_log = table_of(RequestLog)
@@ -128,11 +116,11 @@ class LogEntry:
 
 
 _ENTRIES = (
-    func.jsonb_to_recordset(cast(bindparam("entries", type_=Text), JSONB))
-    .table_valued(*(column(one.name, one.type) for one in request_log.columns))
+    sa.func.jsonb_to_recordset(sa.cast(sa.bindparam("entries", type_=sa.Text), JSONB))
+    .table_valued(*(sa.column(one.name, one.type) for one in request_log.columns))
     .render_derived(name="entry", with_types=True)
 )
-_APPEND = insert(request_log).from_select(list(request_log.columns.keys()), select(_ENTRIES))
+_APPEND = sa.insert(request_log).from_select(list(request_log.columns.keys()), sa.select(_ENTRIES))
 
 
 async def append_entries(work: UnitOfWork, entries: Sequence[LogEntry]) -> None:
@@ -150,7 +138,7 @@ async def page_of_requests(
 ) -> Page[RequestLogBody]:
     """The workspace's calls, newest first; each is there shortly after its answer."""
     columns = request_log.c
-    calls = select(request_log).where(columns.workspace_id == actor.workspace_id)
+    calls = sa.select(request_log).where(columns.workspace_id == actor.workspace_id)
     shown = await page.descending(work, calls, columns.created_at, columns.id, of=RequestLog)
     return Page([RequestLogBody.model_validate(row) for row in shown.items], shown.cursor)
 
@@ -158,8 +146,8 @@ async def page_of_requests(
 async def list_audit_log(work: UnitOfWork, actor: Actor, page: PageRequest) -> AuditLog:
     """The calls that changed something in the workspace, or tried to, newest first."""
     columns = request_log.c
-    user_id = func.coalesce(user_of_key(columns.api_key_id), columns.principal_id)
-    changes = select(request_log, user_id.label("user_id")).where(
+    user_id = sa.func.coalesce(user_of_key(columns.api_key_id), columns.principal_id)
+    changes = sa.select(request_log, user_id.label("user_id")).where(
         columns.workspace_id == actor.workspace_id, IS_CHANGE
     )
     shown = await page.descending(work, changes, columns.created_at, columns.id, of=RequestLog)
@@ -168,11 +156,11 @@ async def list_audit_log(work: UnitOfWork, actor: Actor, page: PageRequest) -> A
     )
 
 
-def calls_since(workspace_id: Id, since: datetime, until: datetime | None = None) -> Select[Any]:
+def calls_since(workspace_id: Id, since: datetime, until: datetime | None = None) -> sa.Select[Any]:
     """The calls in a workspace from one moment on, and before another."""
     columns = request_log.c
-    return select(columns.id).where(
+    return sa.select(columns.id).where(
         columns.workspace_id == workspace_id,
         columns.created_at >= since,
-        true() if until is None else columns.created_at < until,
+        sa.true() if until is None else columns.created_at < until,
     )

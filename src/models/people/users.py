@@ -4,18 +4,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    FromClause,
-    Index,
-    ScalarSelect,
-    Select,
-    UniqueConstraint,
-    func,
-    select,
-    text,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import Field, SQLModel
 
@@ -31,20 +20,22 @@ class AppUser(SQLModel, table=True):
     """One person, known by what one issuer calls them; the profile is the issuer's last word."""
 
     __tablename__ = "app_user"
-    __table_args__ = (UniqueConstraint("issuer", "subject"),)
+    __table_args__ = (sa.UniqueConstraint("issuer", "subject"),)
 
     id: Id = Field(primary_key=True)
     issuer: str
     subject: str
     email: str | None = None
     name: str | None = None
-    platform_admin: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    platform_admin: bool = Field(
+        default=False, sa_column_kwargs={"server_default": sa.text("false")}
+    )
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
 
 
 app_user = table_of(AppUser)
-Index("ix_app_user_email", func.lower(app_user.c.email))
+sa.Index("ix_app_user_email", sa.func.lower(app_user.c.email))
 
 
 class UserBody(Shape):
@@ -81,19 +72,19 @@ USER = app_user.c
 """The columns of users that `of_user` and `user_of` select."""
 
 
-def user_of(user_id: ColumnElement[Any]) -> tuple[FromClause, ColumnElement[bool]]:
+def user_of(user_id: sa.ColumnElement[Any]) -> tuple[sa.FromClause, sa.ColumnElement[bool]]:
     """The join to the user that a column names: `select(…).join(*user_of(resource.c.user_id))`."""
     return app_user, app_user.c.id == user_id
 
 
-def of_user(user_id: Id, *columns: ColumnElement[Any]) -> Select[Any]:
+def of_user(user_id: Id, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
     """These columns of one user, and of what the caller joins."""
-    return select(*columns).where(app_user.c.id == user_id)
+    return sa.select(*columns).where(app_user.c.id == user_id)
 
 
 async def find_user(work: UnitOfWork, user_id: Id) -> AppUser | None:
     """The row of a user; None for an id that is nobody's."""
-    return await work.first(select(app_user).where(app_user.c.id == user_id), of=AppUser)
+    return await work.first(sa.select(app_user).where(app_user.c.id == user_id), of=AppUser)
 
 
 async def display_name(work: UnitOfWork, user_id: Id | None) -> str:
@@ -106,15 +97,15 @@ async def display_name(work: UnitOfWork, user_id: Id | None) -> str:
 
 async def display_names(work: UnitOfWork, user_ids: Collection[Id]) -> Mapping[Id, str]:
     """The names of users, else their e-mail addresses; a user without either is left out."""
-    name = func.coalesce(app_user.c.name, app_user.c.email).label("name")
-    rows = await work.rows(select(app_user.c.id, name).where(app_user.c.id.in_(user_ids)))
+    name = sa.func.coalesce(app_user.c.name, app_user.c.email).label("name")
+    rows = await work.rows(sa.select(app_user.c.id, name).where(app_user.c.id.in_(user_ids)))
     return {row.id: row.name for row in rows if row.name is not None}
 
 
-def display_name_of(user_id: ColumnElement[Any]) -> ScalarSelect[Any]:
+def display_name_of(user_id: sa.ColumnElement[Any]) -> sa.ScalarSelect[Any]:
     """The name of the user of a column of the enclosing statement, else the e-mail address."""
-    name = func.coalesce(app_user.c.name, app_user.c.email)
-    return select(name).where(app_user.c.id == user_id).scalar_subquery()
+    name = sa.func.coalesce(app_user.c.name, app_user.c.email)
+    return sa.select(name).where(app_user.c.id == user_id).scalar_subquery()
 
 
 async def get_me(work: UnitOfWork, principal: Principal) -> Me:
@@ -172,4 +163,6 @@ async def sync_profile(
 
 async def make_platform_admin(work: UnitOfWork, user_id: Id) -> None:
     """Let a user administer the platform."""
-    await work.execute(update(app_user).where(app_user.c.id == user_id).values(platform_admin=True))
+    await work.execute(
+        sa.update(app_user).where(app_user.c.id == user_id).values(platform_admin=True)
+    )

@@ -7,19 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import (
-    ColumnElement,
-    ForeignKeyConstraint,
-    FromClause,
-    Index,
-    ScalarSelect,
-    Select,
-    Subquery,
-    and_,
-    select,
-    update,
-)
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Field as TableField
@@ -62,7 +51,7 @@ class Workspace(SQLModel, table=True):
 
     __tablename__ = "workspace"
     __table_args__ = (
-        ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
+        sa.ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
         one_of("plan", Plan),
         partial_index("uq_workspace_slug", "slug", where="deleted_at IS NULL", unique=True),
     )
@@ -85,10 +74,10 @@ class WorkspaceMember(SQLModel, table=True):
 
     __tablename__ = "workspace_member"
     __table_args__ = (
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        ForeignKeyConstraint(["user_id"], ["app_user.id"]),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.ForeignKeyConstraint(["user_id"], ["app_user.id"]),
         one_of("role", Role),
-        Index("ix_workspace_member_user_id", "user_id"),
+        sa.Index("ix_workspace_member_user_id", "user_id"),
     )
 
     workspace_id: Id = TableField(primary_key=True)
@@ -182,19 +171,21 @@ async def get_workspace(
     return entry(rows[0], principal, role)
 
 
-def workspace_name_of(workspace_id: ColumnElement[Any]) -> ScalarSelect[Any]:
+def workspace_name_of(workspace_id: sa.ColumnElement[Any]) -> sa.ScalarSelect[Any]:
     """The name of the workspace of a column of the enclosing statement."""
-    return select(workspace.c.name).where(workspace.c.id == workspace_id).scalar_subquery()
+    return sa.select(workspace.c.name).where(workspace.c.id == workspace_id).scalar_subquery()
 
 
 async def plan_of(work: UnitOfWork, workspace_id: Id) -> Plan:
     """The plan of a workspace."""
-    return Plan(await work.scalar(select(workspace.c.plan).where(workspace.c.id == workspace_id)))
+    return Plan(
+        await work.scalar(sa.select(workspace.c.plan).where(workspace.c.id == workspace_id))
+    )
 
 
-def living_workspaces() -> Select[Id]:
+def living_workspaces() -> sa.Select[Id]:
     """The ids of the workspaces that were not deleted."""
-    return select(workspace.c.id).where(workspace.c.deleted_at.is_(None))
+    return sa.select(workspace.c.id).where(workspace.c.deleted_at.is_(None))
 
 
 async def is_open_workspace(work: UnitOfWork, workspace_id: Id) -> bool:
@@ -212,22 +203,22 @@ def entry(row: Workspace, principal: Principal, role: Role) -> WorkspaceEntry:
     )
 
 
-def live_workspace_of(resource: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+def live_workspace_of(resource: sa.FromClause) -> tuple[sa.FromClause, sa.ColumnElement[bool]]:
     """The join to the workspace of a resource's rows, unless it was deleted.
 
     To be spread: `select(…).join(*live_workspace_of(resource))`.
     """
-    live = and_(workspace.c.id == resource.c.workspace_id, workspace.c.deleted_at.is_(None))
+    live = sa.and_(workspace.c.id == resource.c.workspace_id, workspace.c.deleted_at.is_(None))
     return workspace, live
 
 
-def every_workspace() -> Subquery:
+def every_workspace() -> sa.Subquery:
     """The ids of all workspaces, deleted ones too, to join what each of them has."""
-    return select(workspace.c.id).subquery("workspace")
+    return sa.select(workspace.c.id).subquery("workspace")
 
 
-def _living(ids: Sequence[Id]) -> Select[Any]:
-    return select(workspace).where(workspace.c.id.in_(ids), workspace.c.deleted_at.is_(None))
+def _living(ids: Sequence[Id]) -> sa.Select[Any]:
+    return sa.select(workspace).where(workspace.c.id.in_(ids), workspace.c.deleted_at.is_(None))
 
 
 async def _live(work: UnitOfWork, ids: Sequence[Id]) -> Sequence[Workspace]:
@@ -274,7 +265,7 @@ async def update_workspace(work: UnitOfWork, actor: Actor, body: UpdateWorkspace
     try:
         async with work.savepoint():
             await work.execute(
-                update(workspace)
+                sa.update(workspace)
                 .where(workspace.c.id == actor.workspace_id)
                 .values(**values, updated_at=work.now)
             )
@@ -285,7 +276,7 @@ async def update_workspace(work: UnitOfWork, actor: Actor, body: UpdateWorkspace
 
 async def change_plan(work: UnitOfWork, actor: Actor, body: ChangePlan) -> PlanBody:
     """Put a workspace on another plan."""
-    this = update(workspace).where(workspace.c.id == actor.workspace_id)
+    this = sa.update(workspace).where(workspace.c.id == actor.workspace_id)
     await work.execute(this.values(plan=body.plan.value, updated_at=work.now))
     return PlanBody(plan=body.plan)
 
@@ -293,7 +284,7 @@ async def change_plan(work: UnitOfWork, actor: Actor, body: ChangePlan) -> PlanB
 async def delete_workspace(work: UnitOfWork, actor: Actor) -> Deleted:
     """Close a workspace for everybody; its keys stop with it, and its slug is free again."""
     await work.execute(
-        update(workspace)
+        sa.update(workspace)
         .where(workspace.c.id == actor.workspace_id, workspace.c.deleted_at.is_(None))
         .values(deleted_at=work.now, updated_at=work.now)
     )
@@ -304,7 +295,7 @@ async def delete_workspace(work: UnitOfWork, actor: Actor) -> Deleted:
 async def lock_members(work: UnitOfWork, workspace_id: Id) -> None:
     """Have other changes of the members of a workspace wait for this one, at its row."""
     await work.execute(
-        select(workspace.c.id).where(workspace.c.id == workspace_id).with_for_update()
+        sa.select(workspace.c.id).where(workspace.c.id == workspace_id).with_for_update()
     )
 
 
@@ -333,7 +324,7 @@ async def ensure_first_workspace(
     )
     await make_platform_admin(work, user_id)
     first = (
-        select(workspace.c.id)
+        sa.select(workspace.c.id)
         .where(workspace.c.created_by_user_id == user_id, workspace.c.deleted_at.is_(None))
         .order_by(workspace.c.created_at, workspace.c.id)
         .limit(1)
@@ -370,17 +361,19 @@ async def create_hidden_workspace(
 async def reveal_workspace(work: UnitOfWork, workspace_id: Id, user_id: Id) -> None:
     """Let its members see a workspace that was hidden; without an owner it gets this one."""
     condition = workspace.c.id == workspace_id
-    name = await work.scalar(select(workspace.c.name).where(condition))
+    name = await work.scalar(sa.select(workspace.c.name).where(condition))
     for slug in _slugs(name, workspace_id):
-        taken = select(workspace.c.id).where(
+        taken = sa.select(workspace.c.id).where(
             workspace.c.slug == slug, workspace.c.deleted_at.is_(None)
         )
         if await work.scalar(taken) is None:
             break
     await work.execute(
-        update(workspace).where(condition).values(slug=slug, deleted_at=None, updated_at=work.now)
+        sa.update(workspace)
+        .where(condition)
+        .values(slug=slug, deleted_at=None, updated_at=work.now)
     )
-    owners = select(workspace_member.c.user_id).where(
+    owners = sa.select(workspace_member.c.user_id).where(
         workspace_member.c.workspace_id == workspace_id,
         workspace_member.c.role == Role.OWNER.value,
     )
@@ -425,5 +418,5 @@ def _slugs(name: str, row_id: Id) -> list[str]:
 async def purge_workspace(work: UnitOfWork, workspace_id: Id, limit: int = MAX_ROWS) -> int:
     """Remove a workspace; returns the number of removed rows. Call it until that is 0."""
     return await purge(
-        work, workspace, select(workspace.c.id).where(workspace.c.id == workspace_id), limit
+        work, workspace, sa.select(workspace.c.id).where(workspace.c.id == workspace_id), limit
     )

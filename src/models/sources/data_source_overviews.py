@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Annotated
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import select
 
 from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
@@ -16,12 +16,7 @@ from models.core.schedules.timetables import PassedOver, schedule_notes
 from models.sources.data_source_runs.queries import latest_runs
 from models.sources.data_source_runs.rules import DataSourceRunStatus
 from models.sources.data_source_runs.shapes import DataSourceRunDetail
-from models.sources.data_sources.queries import (
-    SOURCE,
-    DataSourceRow,
-    data_sources_of,
-    find_data_source,
-)
+from models.sources.data_sources import queries
 from models.sources.data_sources.rules import DataSourceKind, RemovedRows, Schedule, WriteMode
 from runtime.database import UnitOfWork
 
@@ -66,26 +61,28 @@ async def get_data_source(
     work: UnitOfWork, workspace_id: Id, data_source_id: Id
 ) -> DataSourceDetail:
     """A data source. Raises `NotFoundError`."""
-    return await detail(work, await find_data_source(work, workspace_id, data_source_id))
+    return await detail(work, await queries.find_data_source(work, workspace_id, data_source_id))
 
 
 async def list_data_sources(work: UnitOfWork, actor: Actor, page: PageRequest) -> DataSourceList:
     """The data sources the actor sees, newest first."""
-    statement = data_sources_of(actor.workspace_id).where(
-        SOURCE.item_id.not_in(select(closed_items(actor).c.id))
+    statement = queries.data_sources_of(actor.workspace_id).where(
+        queries.SOURCE.item_id.not_in(sa.select(closed_items(actor).c.id))
     )
-    shown = await page.descending(work, statement, SOURCE.created_at, SOURCE.id, of=DataSourceRow)
+    shown = await page.descending(
+        work, statement, queries.SOURCE.created_at, queries.SOURCE.id, of=queries.DataSourceRow
+    )
     details = await _details(work, actor.workspace_id, shown.items)
     return DataSourceList(data_sources=details, cursor=shown.cursor)
 
 
-async def detail(work: UnitOfWork, row: DataSourceRow) -> DataSourceDetail:
+async def detail(work: UnitOfWork, row: queries.DataSourceRow) -> DataSourceDetail:
     """A data source with its newest run and when it is refreshed next."""
     return (await _details(work, row.workspace_id, [row]))[0]
 
 
 async def _details(
-    work: UnitOfWork, workspace_id: Id, rows: Sequence[DataSourceRow]
+    work: UnitOfWork, workspace_id: Id, rows: Sequence[queries.DataSourceRow]
 ) -> list[DataSourceDetail]:
     latest = await latest_runs(work, workspace_id, [row.id for row in rows])
     details = [DataSourceDetail.model_validate(row) for row in rows]

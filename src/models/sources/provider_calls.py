@@ -8,25 +8,15 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any
 
+import sqlalchemy as sa
 from pydantic import Field
 from pydantic_core import to_json
-from sqlalchemy import Index, LargeBinary, delete, select
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
 
+from models.core import base as core_base
 from models.core.access.rules import Actor
-from models.core.base import (
-    EXAMPLE_ID,
-    Id,
-    Input,
-    InputId,
-    JsonObject,
-    Moment,
-    Nullable,
-    Shape,
-    example,
-)
 from models.core.openapi import documented_as
 from models.core.purging import Retention
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
@@ -75,14 +65,14 @@ class ResourceMirror(SQLModel, table=True):
     __tablename__ = "resource_mirror"
     __table_args__ = (
         same_workspace("connection_id", "connection.id", ondelete="CASCADE"),
-        Index("ix_resource_mirror_expires_at", "expires_at"),
+        sa.Index("ix_resource_mirror_expires_at", "expires_at"),
         {"prefixes": ["UNLOGGED"]},
     )
 
-    workspace_id: Id = TableField(primary_key=True)
-    connection_id: Id = TableField(primary_key=True)
-    user_id: Id = TableField(primary_key=True)
-    digest: bytes = TableField(primary_key=True, sa_type=LargeBinary)
+    workspace_id: core_base.Id = TableField(primary_key=True)
+    connection_id: core_base.Id = TableField(primary_key=True)
+    user_id: core_base.Id = TableField(primary_key=True)
+    digest: bytes = TableField(primary_key=True, sa_type=sa.LargeBinary)
     revision: str | None = None
     answer: dict[str, Any] = TableField(sa_type=JSONB)
     expires_at: datetime = TableField(sa_type=Timestamp)
@@ -90,7 +80,7 @@ class ResourceMirror(SQLModel, table=True):
 
 resource_mirror = table_of(ResourceMirror)
 
-EXAMPLE_RESOURCE: JsonObject = {
+EXAMPLE_RESOURCE: core_base.JsonObject = {
     "externalType": "document",
     "externalId": "welcome",
     "name": "Welcome.md",
@@ -99,12 +89,12 @@ EXAMPLE_RESOURCE: JsonObject = {
 }
 
 
-class BrowseConnection(Input):
+class BrowseConnection(core_base.Input):
     """Body of browse: the resources below one, else those at the top; `query` finds by name."""
 
-    model_config = example({"connectionId": EXAMPLE_ID, "limit": 50})
+    model_config = core_base.example({"connectionId": core_base.EXAMPLE_ID, "limit": 50})
 
-    connection_id: InputId
+    connection_id: core_base.InputId
     parent_external_id: ExternalId | None = None
     external_type: ExternalId | None = None
     query: Annotated[str, Field(min_length=1, max_length=200)] | None = None
@@ -112,38 +102,40 @@ class BrowseConnection(Input):
     cursor: Annotated[str, Field(max_length=8_192)] | None = None
 
 
-class BrowsedResources(Shape):
+class BrowsedResources(core_base.Shape):
     """One page of a listing."""
 
-    resources: list[Annotated[JsonObject, documented_as("ProviderResource")]]
-    cursor: Nullable[str]
+    resources: list[Annotated[core_base.JsonObject, documented_as("ProviderResource")]]
+    cursor: core_base.Nullable[str]
 
 
-class NamedResource(Input):
+class NamedResource(core_base.Input):
     """A resource of a connection, as browse gave it."""
 
-    model_config = example({"connectionId": EXAMPLE_ID, "resource": EXAMPLE_RESOURCE})
+    model_config = core_base.example(
+        {"connectionId": core_base.EXAMPLE_ID, "resource": EXAMPLE_RESOURCE}
+    )
 
-    connection_id: InputId
+    connection_id: core_base.InputId
     resource: ProviderResource
 
 
-class ResourceContent(Shape):
+class ResourceContent(core_base.Shape):
     """The content of a resource; a `link` has none, and says where it is."""
 
     format: ReadFormat
-    content: Nullable[Any]
+    content: core_base.Nullable[Any]
     revision: str | None = None
     read_only: bool
     fallback_url: str | None = None
 
 
-class ConnectionTest(Shape):
+class ConnectionTest(core_base.Shape):
     """The result of testing a connection; `message` says why it does not work."""
 
     ok: bool
     message: str | None = None
-    checked_at: Moment
+    checked_at: core_base.Moment
 
 
 MAX_LIMIT = 100
@@ -152,7 +144,7 @@ OUTCOME_LIFETIME = timedelta(hours=1)
 
 
 async def usable_connection(
-    work: UnitOfWork, actor: Actor, connection_id: Id, *needed: Capability
+    work: UnitOfWork, actor: Actor, connection_id: core_base.Id, *needed: Capability
 ) -> ConnectionDetail:
     """A connection that the actor sees, of a provider that is switched on and can do this.
 
@@ -187,7 +179,7 @@ async def known_page(
 
 
 async def accept_browse(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, call_id: Id, body: BrowseConnection
+    work: UnitOfWork, actor: Actor, keys: KeyRing, call_id: core_base.Id, body: BrowseConnection
 ) -> BrowsedResources | None:
     """The page from the mirror, else None: a worker asks for it.
 
@@ -202,7 +194,7 @@ async def accept_browse(
 
 async def _browse_question(
     work: UnitOfWork, actor: Actor, keys: KeyRing, body: BrowseConnection
-) -> tuple[ConnectionDetail, JsonObject]:
+) -> tuple[ConnectionDetail, core_base.JsonObject]:
     needed = [Capability.BROWSE, *([Capability.SEARCH] if body.query is not None else [])]
     connection = await usable_connection(work, actor, body.connection_id, *needed)
     listing = _listing(body)
@@ -215,7 +207,7 @@ async def _mirrored_page(
     actor: Actor,
     keys: KeyRing,
     connection: ConnectionDetail,
-    question: JsonObject,
+    question: core_base.JsonObject,
     body: BrowseConnection,
 ) -> BrowsedResources | None:
     digest = question_digest(connection, CallKind.BROWSE, question)
@@ -227,7 +219,7 @@ async def browse_outcome(
     work: UnitOfWork,
     actor: Actor,
     keys: KeyRing,
-    call_id: Id,
+    call_id: core_base.Id,
     body: BrowseConnection,
     *,
     last: bool,
@@ -237,7 +229,9 @@ async def browse_outcome(
     return None if found is None else _page(keys, actor, body, found)
 
 
-async def accept_read(work: UnitOfWork, actor: Actor, call_id: Id, body: NamedResource) -> None:
+async def accept_read(
+    work: UnitOfWork, actor: Actor, call_id: core_base.Id, body: NamedResource
+) -> None:
     """Have a worker read a resource. Raises what `usable_connection` raises."""
     connection = await usable_connection(work, actor, body.connection_id, Capability.READ)
     question = {"resource": resource_reference(body.resource)}
@@ -245,21 +239,23 @@ async def accept_read(work: UnitOfWork, actor: Actor, call_id: Id, body: NamedRe
 
 
 async def read_outcome(
-    work: UnitOfWork, actor: Actor, call_id: Id, *, last: bool
+    work: UnitOfWork, actor: Actor, call_id: core_base.Id, *, last: bool
 ) -> ResourceContent | None:
     """The content a worker read; None while it does. Raises why there is nothing."""
     found = await _outcome(work, actor, call_id, last=last)
     return None if found is None else ResourceContent.model_validate(found)
 
 
-async def accept_test(work: UnitOfWork, actor: Actor, call_id: Id, connection_id: Id) -> None:
+async def accept_test(
+    work: UnitOfWork, actor: Actor, call_id: core_base.Id, connection_id: core_base.Id
+) -> None:
     """Have a worker try a connection. Raises NotFoundError and FeatureOffError."""
     connection = await usable_connection(work, actor, connection_id)
     await _accept(work, actor, call_id, CallKind.TEST, connection, {})
 
 
 async def test_outcome(
-    work: UnitOfWork, actor: Actor, call_id: Id, *, last: bool
+    work: UnitOfWork, actor: Actor, call_id: core_base.Id, *, last: bool
 ) -> ConnectionTest | None:
     """The result of the test of a connection; None while it is tried."""
     found = await _outcome(work, actor, call_id, last=last)
@@ -270,8 +266,12 @@ async def test_outcome(
 
 
 async def asked_by(
-    work: UnitOfWork, actor: Actor, connection_id: Id, call_id: Id, kind: CallKind
-) -> JsonObject:
+    work: UnitOfWork,
+    actor: Actor,
+    connection_id: core_base.Id,
+    call_id: core_base.Id,
+    kind: CallKind,
+) -> core_base.JsonObject:
     """The question of a call that the actor has made through a connection.
 
     Raises NotFoundError for the call of anybody else.
@@ -279,14 +279,14 @@ async def asked_by(
     call = await own_job(work, actor, Family.PROVIDER_CALL, call_id)
     if call.subject_id != connection_id or call.input["kind"] != kind.value:
         raise NotFoundError(Family.PROVIDER_CALL.value.replace("-", " "))
-    question: JsonObject = call.input["question"]
+    question: core_base.JsonObject = call.input["question"]
     return question
 
 
-async def forget_call(work: UnitOfWork, actor: Actor, call_id: Id) -> None:
+async def forget_call(work: UnitOfWork, actor: Actor, call_id: core_base.Id) -> None:
     """Remove what a call found."""
     await work.execute(
-        delete(JOB.id.table).where(
+        sa.delete(JOB.id.table).where(
             JOB.workspace_id == actor.workspace_id,
             JOB.id == call_id,
             JOB.status.not_in([status.value for status in OPEN_JOB]),
@@ -299,7 +299,7 @@ async def purge_calls(work: UnitOfWork) -> int:
     return await purge_jobs(work, work.now - OUTCOME_LIFETIME, family=Family.PROVIDER_CALL)
 
 
-def resource_reference(resource: ProviderResource) -> JsonObject:
+def resource_reference(resource: ProviderResource) -> core_base.JsonObject:
     """A resource as a client named it, for a worker that asks the provider what it is."""
     return resource.to_json()
 
@@ -307,10 +307,10 @@ def resource_reference(resource: ProviderResource) -> JsonObject:
 async def _accept(
     work: UnitOfWork,
     actor: Actor,
-    call_id: Id,
+    call_id: core_base.Id,
     kind: CallKind,
     connection: ConnectionDetail,
-    question: JsonObject,
+    question: core_base.JsonObject,
 ) -> None:
     await accept_job(
         work,
@@ -323,7 +323,9 @@ async def _accept(
     )
 
 
-async def _outcome(work: UnitOfWork, actor: Actor, call_id: Id, *, last: bool) -> JsonObject | None:
+async def _outcome(
+    work: UnitOfWork, actor: Actor, call_id: core_base.Id, *, last: bool
+) -> core_base.JsonObject | None:
     found = await find_job(work, actor.workspace_id, Family.PROVIDER_CALL, call_id)
     if found.status == JobStatus.SUCCEEDED:
         return found.result
@@ -334,7 +336,7 @@ async def _outcome(work: UnitOfWork, actor: Actor, call_id: Id, *, last: bool) -
     return None
 
 
-def _listing(body: BrowseConnection) -> JsonObject:
+def _listing(body: BrowseConnection) -> core_base.JsonObject:
     """The listing that is asked for, apart from the page of it."""
     return {
         "parentExternalId": body.parent_external_id,
@@ -355,7 +357,9 @@ MIRROR_LIFETIME = timedelta(minutes=2)
 """Listings and contents may be up to a few minutes old (interface.md#limits)."""
 
 
-def question_digest(connection: ConnectionDetail, kind: str, question: JsonObject) -> bytes:
+def question_digest(
+    connection: ConnectionDetail, kind: str, question: core_base.JsonObject
+) -> bytes:
     """The digest of a question; another one as soon as the connection was changed."""
     changed = connection.updated_at.isoformat().encode()
     return fingerprint(kind.encode(), changed, to_json(sorted(question.items())))
@@ -364,12 +368,12 @@ def question_digest(connection: ConnectionDetail, kind: str, question: JsonObjec
 async def mirrored_answer(
     work: UnitOfWork,
     connection: ConnectionDetail,
-    user_id: Id,
+    user_id: core_base.Id,
     digest: bytes,
     revision: str | None = None,
-) -> JsonObject | None:
+) -> core_base.JsonObject | None:
     """The answer that is still fresh, of this revision if there is one."""
-    statement = select(resource_mirror.c.answer).where(
+    statement = sa.select(resource_mirror.c.answer).where(
         resource_mirror.c.workspace_id == connection.workspace_id,
         resource_mirror.c.connection_id == connection.id,
         resource_mirror.c.user_id == user_id,
@@ -377,16 +381,16 @@ async def mirrored_answer(
         resource_mirror.c.expires_at > work.now,
         resource_mirror.c.revision.is_not_distinct_from(revision),
     )
-    found: JsonObject | None = await work.scalar(statement)
+    found: core_base.JsonObject | None = await work.scalar(statement)
     return found
 
 
 async def mirror_answer(
     work: UnitOfWork,
     connection: ConnectionDetail,
-    user_id: Id,
+    user_id: core_base.Id,
     digest: bytes,
-    answer: JsonObject,
+    answer: core_base.JsonObject,
     revision: str | None = None,
 ) -> None:
     """Keep an answer for a moment."""
@@ -413,7 +417,7 @@ _SIGNATURE_BYTES = 16
 
 
 def wrapped_cursor(
-    keys: KeyRing, actor: Actor, listing: JsonObject, cursor: str | None
+    keys: KeyRing, actor: Actor, listing: core_base.JsonObject, cursor: str | None
 ) -> str | None:
     """A provider's cursor as the client gets it."""
     if cursor is None:
@@ -424,7 +428,7 @@ def wrapped_cursor(
 
 
 def unwrapped_cursor(
-    keys: KeyRing, actor: Actor, listing: JsonObject, cursor: str | None
+    keys: KeyRing, actor: Actor, listing: core_base.JsonObject, cursor: str | None
 ) -> str | None:
     """The provider's cursor. Raises ValidationError for one that this listing did not give."""
     if cursor is None:
@@ -436,6 +440,6 @@ def unwrapped_cursor(
     return payload.decode()
 
 
-def _cursor_context(actor: Actor, listing: JsonObject) -> bytes:
+def _cursor_context(actor: Actor, listing: core_base.JsonObject) -> bytes:
     question = to_json(sorted(listing.items()))
     return fingerprint(b"browse", actor.workspace_id.bytes, actor.user_id.bytes, question)

@@ -8,14 +8,7 @@ from models.content.items.audiences import Audience, audiences
 from models.core.access.rules import Actor, Role
 from models.core.base import Id
 from models.core.pagination import PageRequest
-from models.messages.workspace_events.log import (
-    EventRow,
-    WorkspaceEventList,
-    end_of_next,
-    event_body,
-    events_between,
-    head,
-)
+from models.messages.workspace_events import log
 from models.messages.workspace_events.rules import types_read_with
 from runtime.database import UnitOfWork, Work
 
@@ -68,11 +61,11 @@ LOOKED_THROUGH = 5_000
 class Part:
     """A part of a log: its events, who sees their items, and up to which number it goes."""
 
-    events: Sequence[EventRow]
+    events: Sequence[log.EventRow]
     audiences: Mapping[Id, Audience]
     until: int
 
-    def seen_by(self, viewer: Viewer) -> list[EventRow]:
+    def seen_by(self, viewer: Viewer) -> list[log.EventRow]:
         """The events that the viewer sees."""
         return [one for one in self.events if viewer.sees(one, self.audiences)]
 
@@ -92,7 +85,7 @@ async def read_part(
     Who sees an item is asked after the events were read, so that a member who lost the right before
     an event never reads it.
     """
-    events = await events_between(
+    events = await log.events_between(
         work, workspace_id, after, until, types=types, user_ids=user_ids, most=most
     )
     named = {one.item_id for one in events if one.item_id is not None}
@@ -102,16 +95,16 @@ async def read_part(
 
 async def list_events(
     work: UnitOfWork, actor: Actor, since: int, page: PageRequest
-) -> WorkspaceEventList:
+) -> log.WorkspaceEventList:
     """The events behind `since` that the actor sees, oldest first.
 
     A page that ends before all was looked through has a cursor, however few events it shows.
     """
     viewer = Viewer.of(actor)
     after = since if page.after is None else page.after[0]
-    newest_seq = await head(work, actor.workspace_id)
-    until = await end_of_next(work, actor.workspace_id, after, newest_seq, most=LOOKED_THROUGH)
-    rows: list[EventRow] = []
+    newest_seq = await log.head(work, actor.workspace_id)
+    until = await log.end_of_next(work, actor.workspace_id, after, newest_seq, most=LOOKED_THROUGH)
+    rows: list[log.EventRow] = []
     while after < until and len(rows) < page.fetch:
         part = await read_part(
             work,
@@ -127,4 +120,6 @@ async def list_events(
     cursor = shown.cursor
     if cursor is None and until < newest_seq:
         cursor = page.cursor_behind(until)
-    return WorkspaceEventList(events=[event_body(row) for row in shown.items], cursor=cursor)
+    return log.WorkspaceEventList(
+        events=[log.event_body(row) for row in shown.items], cursor=cursor
+    )

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Annotated
 from urllib.parse import urlsplit
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import ForeignKeyConstraint, LargeBinary, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
@@ -29,14 +29,14 @@ class ModelSettings(SQLModel, table=True):
     """The model of one workspace: an endpoint that speaks as OpenAI's does."""
 
     __tablename__ = "model_settings"
-    __table_args__ = (ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),)
+    __table_args__ = (sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),)
 
     workspace_id: Id = TableField(primary_key=True)
     base_url: str
     model: str
     sealed_api_key: bytes | None = TableField(
         default=None,
-        sa_type=LargeBinary,
+        sa_type=sa.LargeBinary,
         sa_column_kwargs=sealed(lambda row: key_place(row.workspace_id)),
     )
     enabled: bool
@@ -103,7 +103,7 @@ class Endpoint:
 
 async def find_settings(work: UnitOfWork, workspace_id: Id) -> ModelSettings | None:
     """The row, None where nothing was set."""
-    statement = select(model_settings).where(model_settings.c.workspace_id == workspace_id)
+    statement = sa.select(model_settings).where(model_settings.c.workspace_id == workspace_id)
     return await work.first(statement, of=ModelSettings)
 
 

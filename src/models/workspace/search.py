@@ -3,8 +3,8 @@
 from enum import StrEnum
 from typing import Annotated, Any
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import Select, String, literal, select, union_all
 
 from models.content.items.queries import closed_items, items_titled
 from models.content.items.rules import ItemKind
@@ -53,18 +53,18 @@ async def search_titles(
     parts = [_part(HitKind.ITEM, items_titled(actor, text, closed), page)]
     if Scope.RECORDS_READ in actor.scopes:
         parts.append(_part(HitKind.RECORD, records_titled(actor, text, closed), page))
-    hits = union_all(*parts).subquery()
-    rows = await work.rows(select(hits).order_by(hits.c.id.desc()).limit(page.fetch))
+    hits = sa.union_all(*parts).subquery()
+    rows = await work.rows(sa.select(hits).order_by(hits.c.id.desc()).limit(page.fetch))
     shown = page.of(rows, lambda row: (row.id,))
     return SearchResults(
         results=[SearchHit.model_validate(row) for row in shown.items], cursor=shown.cursor
     )
 
 
-def _part(kind: HitKind, found: Select[Any], page: PageRequest) -> Select[Any]:
+def _part(kind: HitKind, found: sa.Select[Any], page: PageRequest) -> sa.Select[Any]:
     """The newest hits of one kind: a page at most, so that no kind is read whole."""
     hit_id = found.selected_columns["id"]
     if page.after is not None:
         found = found.where(hit_id < page.after[0])
     newest = found.order_by(hit_id.desc()).limit(page.fetch)
-    return select(newest.add_columns(literal(kind.value, String).label("kind")).subquery())
+    return sa.select(newest.add_columns(sa.literal(kind.value, sa.String).label("kind")).subquery())

@@ -4,21 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    BindParameter,
-    Identity,
-    MetaData,
-    Row,
-    Select,
-    Text,
-    bindparam,
-    cast,
-    delete,
-    func,
-    insert,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
@@ -50,7 +36,7 @@ class WorkerProcess(SQLModel, table=True):
     id: Id = Field(primary_key=True)
     host: str
     pid: int
-    queues: list[str] = Field(sa_type=ARRAY(Text))
+    queues: list[str] = Field(sa_type=ARRAY(sa.Text))
     started_at: datetime = Field(sa_type=Timestamp)
     seen_at: datetime = Field(sa_type=Timestamp)
 
@@ -64,10 +50,12 @@ class EndedWork(SQLModel, table=True):
 
     __tablename__ = "ended_work"
 
-    id: int = Field(sa_type=BigInteger, sa_column_args=[Identity(always=True)], primary_key=True)
+    id: int = Field(
+        sa_type=sa.BigInteger, sa_column_args=[sa.Identity(always=True)], primary_key=True
+    )
     kind: str
     status: str
-    number: int = Field(sa_type=BigInteger)
+    number: int = Field(sa_type=sa.BigInteger)
 
 
 ended_work = table_of(EndedWork)
@@ -149,7 +137,9 @@ async def system_state(work: UnitOfWork) -> SystemState:
     )
 
 
-async def open_work(work: UnitOfWork, metadata: MetaData = SQLModel.metadata) -> Sequence[OpenWork]:
+async def open_work(
+    work: UnitOfWork, metadata: sa.MetaData = SQLModel.metadata
+) -> Sequence[OpenWork]:
     """The open work of every table of durable work, by its states."""
     return [one for kind in executed_tables(metadata) for one in await _open(work, kind)]
 
@@ -157,9 +147,9 @@ async def open_work(work: UnitOfWork, metadata: MetaData = SQLModel.metadata) ->
 async def ended_work_counts(work: UnitOfWork) -> Mapping[tuple[str, ...], int]:
     """The ends of work so far, by kind and status; what is removed later still counts."""
     kind, status = ended_work.c.kind, ended_work.c.status
-    total = cast(func.sum(ended_work.c.number), BigInteger).label("total")
+    total = sa.cast(sa.func.sum(ended_work.c.number), sa.BigInteger).label("total")
     rows = await work.rows(
-        select(kind, status, total).group_by(kind, status).order_by(kind, status)
+        sa.select(kind, status, total).group_by(kind, status).order_by(kind, status)
     )
     return {(row.kind, row.status): row.total for row in rows}
 
@@ -167,27 +157,27 @@ async def ended_work_counts(work: UnitOfWork) -> Mapping[tuple[str, ...], int]:
 async def lost_since(work: UnitOfWork) -> datetime | None:
     """The first time at which a queue lost its last worker; None while all have one."""
     process = worker_process.c
-    each = select(process.seen_at, func.unnest(process.queues).label("queue")).subquery()
-    seen = func.max(each.c.seen_at).label("seen")
-    by_queue = select(seen).group_by(each.c.queue).subquery()
+    each = sa.select(process.seen_at, sa.func.unnest(process.queues).label("queue")).subquery()
+    seen = sa.func.max(each.c.seen_at).label("seen")
+    by_queue = sa.select(seen).group_by(each.c.queue).subquery()
     lost: datetime | None = await work.scalar(
-        select(func.min(by_queue.c.seen)).where(by_queue.c.seen < work.now - LOST_AFTER)
+        sa.select(sa.func.min(by_queue.c.seen)).where(by_queue.c.seen < work.now - LOST_AFTER)
     )
     return lost
 
 
 async def last_seen(work: UnitOfWork) -> datetime | None:
     """The time at which a worker said last that it is there; None when none is remembered."""
-    seen: datetime | None = await work.scalar(select(func.max(worker_process.c.seen_at)))
+    seen: datetime | None = await work.scalar(sa.select(sa.func.max(worker_process.c.seen_at)))
     return seen
 
 
 async def _relay(work: UnitOfWork) -> RelayState:
     row = await work.first(
-        select(
-            func.count().label("waiting"),
-            func.min(outbox.c.created_at).label("oldest"),
-            func.count().filter(outbox.c.attempts > 1).label("retried"),
+        sa.select(
+            sa.func.count().label("waiting"),
+            sa.func.min(outbox.c.created_at).label("oldest"),
+            sa.func.count().filter(outbox.c.attempts > 1).label("retried"),
         )
     )
     assert row is not None
@@ -197,7 +187,7 @@ async def _relay(work: UnitOfWork) -> RelayState:
     )
 
 
-def _waiting(found: Row[Any] | None, now: datetime) -> Waiting:
+def _waiting(found: sa.Row[Any] | None, now: datetime) -> Waiting:
     assert found is not None, "an aggregate has one row"
     age = None if found.oldest is None else _age(found.oldest, now)
     return Waiting(waiting=found.waiting, oldest_seconds=age)
@@ -205,11 +195,11 @@ def _waiting(found: Row[Any] | None, now: datetime) -> Waiting:
 
 async def _open(work: UnitOfWork, kind: WorkTable) -> Sequence[OpenWork]:
     columns = kind.table.c
-    statement: Select[Any] = (
-        select(
+    statement: sa.Select[Any] = (
+        sa.select(
             columns.status,
-            func.count().label("count"),
-            func.min(columns[kind.accepted_column]).label("oldest"),
+            sa.func.count().label("count"),
+            sa.func.min(columns[kind.accepted_column]).label("oldest"),
         )
         .where(kind.is_open, kind.executed)
         .group_by(columns.status)
@@ -230,7 +220,7 @@ async def worker_processes(work: UnitOfWork) -> list[WorkerBody]:
     """The worker processes of the last hour, whether they are alive or not."""
     process = worker_process.c
     statement = (
-        select(worker_process)
+        sa.select(worker_process)
         .where(process.seen_at > work.now - SHOWN_FOR)
         .order_by(process.started_at, process.id)
         .limit(_MOST_WORKERS)
@@ -256,11 +246,13 @@ def _age(moment: datetime, now: datetime) -> float:
 _MERGED_AT_ONCE = 10_000
 
 _process = worker_process.c
-_OWN: dict[str, BindParameter[Any]] = {
-    name: bindparam(name, type_=_process[name].type) for name in ("id", "host", "pid", "queues")
+_OWN: dict[str, sa.BindParameter[Any]] = {
+    name: sa.bindparam(name, type_=_process[name].type) for name in ("id", "host", "pid", "queues")
 }
-_NOW = bindparam("now", type_=Timestamp)
-_GONE = delete(worker_process).where(_process.seen_at < _NOW - SHOWN_FOR, _process.id != _OWN["id"])
+_NOW = sa.bindparam("now", type_=Timestamp)
+_GONE = sa.delete(worker_process).where(
+    _process.seen_at < _NOW - SHOWN_FOR, _process.id != _OWN["id"]
+)
 _BEAT = PreparedStatement(
     upsert(worker_process)
     .values(**_OWN, started_at=_NOW, seen_at=_NOW)
@@ -277,7 +269,7 @@ async def beat(work: Work, worker_id: Id, host: str, pid: int, queues: Sequence[
 
 async def leave(work: UnitOfWork, worker_id: Id) -> None:
     """Say that a worker process ends."""
-    await work.execute(delete(worker_process).where(worker_process.c.id == worker_id))
+    await work.execute(sa.delete(worker_process).where(worker_process.c.id == worker_id))
 
 
 async def merge_ended_work(work: UnitOfWork) -> int:
@@ -287,22 +279,24 @@ async def merge_ended_work(work: UnitOfWork) -> int:
     """
     key = ended_work.c.kind, ended_work.c.status
     # Another process sums up the locked rows at this moment.
-    next_ones = select(ended_work.c.id).limit(_MERGED_AT_ONCE).with_for_update(skip_locked=True)
+    next_ones = sa.select(ended_work.c.id).limit(_MERGED_AT_ONCE).with_for_update(skip_locked=True)
     parts = (
-        delete(ended_work)
+        sa.delete(ended_work)
         .where(ended_work.c.id.in_(next_ones))
         .returning(*key, ended_work.c.number)
         .cte("part")
     )
     merged_key = parts.c.kind, parts.c.status
-    total = cast(func.sum(parts.c.number), BigInteger)
+    total = sa.cast(sa.func.sum(parts.c.number), sa.BigInteger)
     merged = (
-        insert(ended_work)
-        .from_select(["kind", "status", "number"], select(*merged_key, total).group_by(*merged_key))
+        sa.insert(ended_work)
+        .from_select(
+            ["kind", "status", "number"], sa.select(*merged_key, total).group_by(*merged_key)
+        )
         .returning(ended_work.c.id)
         .cte("merged")
     )
     before, after = (
-        select(func.count()).select_from(one).scalar_subquery() for one in (parts, merged)
+        sa.select(sa.func.count()).select_from(one).scalar_subquery() for one in (parts, merged)
     )
-    return int(await work.scalar(select(before - after).add_cte(parts, merged)))
+    return int(await work.scalar(sa.select(before - after).add_cte(parts, merged)))

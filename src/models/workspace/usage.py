@@ -5,17 +5,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    ForeignKeyConstraint,
-    Index,
-    Select,
-    exists,
-    func,
-    or_,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import Field, SQLModel
 
@@ -47,14 +37,14 @@ class UsageTotal(SQLModel, table=True):
 
     __tablename__ = "usage_total"
     __table_args__ = (
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        Index("ix_usage_total_counted_until", "counted_until"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.Index("ix_usage_total_counted_until", "counted_until"),
     )
 
     workspace_id: Id = Field(primary_key=True)
     counter: str = Field(primary_key=True)
     month: datetime = Field(sa_type=Timestamp)
-    number: int = Field(sa_type=BigInteger)
+    number: int = Field(sa_type=sa.BigInteger)
     counted_until: datetime = Field(sa_type=Timestamp)
 
 
@@ -97,13 +87,13 @@ class Usage(Shape):
 async def get_usage(work: UnitOfWork, actor: Actor) -> Usage:
     """The plan and the counters of a workspace."""
     place = actor.workspace_id
-    kinds = live_items(place, ITEM.kind, func.count().label("count")).group_by(ITEM.kind)
+    kinds = live_items(place, ITEM.kind, sa.func.count().label("count")).group_by(ITEM.kind)
     by_kind = {row.kind: row.count for row in await work.rows(kinds)}
     sizes = file_sizes(place).subquery()
     files = await work.first(
-        select(func.count().label("count"), func.sum(sizes.c.byte_size).label("bytes")).select_from(
-            sizes
-        )
+        sa.select(
+            sa.func.count().label("count"), sa.func.sum(sizes.c.byte_size).label("bytes")
+        ).select_from(sizes)
     )
     assert files is not None
     this_month = await month_totals(work, place)
@@ -128,8 +118,8 @@ async def get_usage(work: UnitOfWork, actor: Actor) -> Usage:
     )
 
 
-async def _count(work: UnitOfWork, rows: Select[Any]) -> int:
-    return int(await work.scalar(select(func.count()).select_from(rows.subquery())))
+async def _count(work: UnitOfWork, rows: sa.Select[Any]) -> int:
+    return int(await work.scalar(sa.select(sa.func.count()).select_from(rows.subquery())))
 
 
 class FirstStep(StrEnum):
@@ -147,15 +137,17 @@ async def steps_done(work: UnitOfWork, workspace_id: Id) -> Collection[FirstStep
     items = live_items(workspace_id, ITEM.id)
     other_members = members_of(workspace_id).offset(1)
     ever = datetime.min.replace(tzinfo=UTC)
-    conditions: Mapping[FirstStep, ColumnElement[bool]] = {
-        FirstStep.TABLE: exists(items.where(ITEM.kind == ItemKind.DATABASE)),
-        FirstStep.AUTOMATION: exists(items.where(ITEM.kind == ItemKind.AUTOMATION)),
-        FirstStep.RUN: exists(runs_since(workspace_id, ever)),
-        FirstStep.INVITATION: or_(exists(other_members), exists(invitations_of(workspace_id))),
-        FirstStep.API_KEY: exists(keys_of(workspace_id)),
+    conditions: Mapping[FirstStep, sa.ColumnElement[bool]] = {
+        FirstStep.TABLE: sa.exists(items.where(ITEM.kind == ItemKind.DATABASE)),
+        FirstStep.AUTOMATION: sa.exists(items.where(ITEM.kind == ItemKind.AUTOMATION)),
+        FirstStep.RUN: sa.exists(runs_since(workspace_id, ever)),
+        FirstStep.INVITATION: sa.or_(
+            sa.exists(other_members), sa.exists(invitations_of(workspace_id))
+        ),
+        FirstStep.API_KEY: sa.exists(keys_of(workspace_id)),
     }
     columns = [condition.label(step.value) for step, condition in conditions.items()]
-    row = await work.first(select(*columns))
+    row = await work.first(sa.select(*columns))
     assert row is not None, "a select without a table has one row"
     return [step for step in conditions if getattr(row, step.value)]
 
@@ -172,7 +164,7 @@ class UsageCounter(StrEnum):
     WEBHOOK_DELIVERIES = "webhook_deliveries"
 
 
-RowsSince = Callable[[Id, datetime, datetime | None], Select[Any]]
+RowsSince = Callable[[Id, datetime, datetime | None], sa.Select[Any]]
 _ROWS: Mapping[UsageCounter, RowsSince] = {
     UsageCounter.AUTOMATION_RUNS: runs_since,
     UsageCounter.API_CALLS: calls_since,
@@ -204,14 +196,14 @@ async def settle_totals(work: UnitOfWork) -> int:
     until = work.now - SETTLED_AFTER
     workspace = every_workspace()
     due = (
-        select(workspace.c.id)
+        sa.select(workspace.c.id)
         .outerjoin(
             usage_total,
             (usage_total.c.workspace_id == workspace.c.id)
             & (usage_total.c.counter == UsageCounter.API_CALLS),
         )
         .where(
-            or_(
+            sa.or_(
                 usage_total.c.counted_until.is_(None),
                 usage_total.c.counted_until < until - COUNTED_EVERY,
             )
@@ -253,7 +245,7 @@ async def _settle(work: UnitOfWork, workspace_id: Id, until: datetime) -> None:
 
 async def _kept(work: UnitOfWork, workspace_id: Id) -> dict[str, UsageTotal]:
     rows = await work.rows(
-        select(usage_total).where(usage_total.c.workspace_id == workspace_id), of=UsageTotal
+        sa.select(usage_total).where(usage_total.c.workspace_id == workspace_id), of=UsageTotal
     )
     return {row.counter: row for row in rows}
 

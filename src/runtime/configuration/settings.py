@@ -13,16 +13,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from runtime.configuration.sections import (
-    DeploymentSettings,
-    IdentitySettings,
-    Listed,
-    MailServer,
-    Providers,
-    PushSettings,
-    RateSettings,
-    parse_counted_attributes,
-)
+from runtime.configuration import sections
 from runtime.outbound_policy import Allowance, Listener
 
 MIB = 1024 * 1024
@@ -36,7 +27,7 @@ class SettingsError(Exception):
     retryable = False
 
 
-class TemporalSettings(DeploymentSettings):
+class TemporalSettings(sections.DeploymentSettings):
     """Temporal and the deployment there: all that a tool needs which only asks about executions."""
 
     model_config = SettingsConfigDict(
@@ -52,7 +43,9 @@ class TemporalSettings(DeploymentSettings):
     temporal_ui_url: str | None = None
 
 
-class Settings(IdentitySettings, PushSettings, RateSettings, TemporalSettings):
+class Settings(
+    sections.IdentitySettings, sections.PushSettings, sections.RateSettings, TemporalSettings
+):
     """The facts that a process needs about the world around it."""
 
     database_url: SecretStr = Field(validation_alias="DATABASE_URL")
@@ -66,18 +59,18 @@ class Settings(IdentitySettings, PushSettings, RateSettings, TemporalSettings):
     secret_key: SecretStr
     """Master secret of at least 32 bytes; after a comma, earlier ones that may still be read."""
 
-    platform_admins: Listed = ()
+    platform_admins: sections.Listed = ()
     """E-mail addresses of platform administrators."""
     platform_admin_claim: str = "platform_admin"
     """Name of the session claim that, when true, makes a platform administrator."""
 
-    outbound_allow: Listed = ()
+    outbound_allow: sections.Listed = ()
     """Hosts (also `host:port`) and CIDR ranges that may be called although they are private.
 
     The API refuses to save a URL of any other private host, and workers to call it.
     """
 
-    own_listeners: Listed = ()
+    own_listeners: sections.Listed = ()
     """More listeners of the platform, as `host:port`: no user's call is let through to them.
 
     Other settings name PostgreSQL, Temporal, its UI, the public URL and the metrics.
@@ -91,7 +84,7 @@ class Settings(IdentitySettings, PushSettings, RateSettings, TemporalSettings):
     smtp_from: str | None = None
     """The sender of mails: an address, also as `Name <address>`."""
 
-    providers: Providers = Field(default_factory=dict, repr=False)
+    providers: sections.Providers = Field(default_factory=dict, repr=False)
     """Facts about providers, as JSON by their names:
     `{"github": {"clientId": "…", "clientSecret": "…"}}`.
 
@@ -162,7 +155,7 @@ class Settings(IdentitySettings, PushSettings, RateSettings, TemporalSettings):
     @field_validator("counted_attributes", mode="before")
     @classmethod
     def _parse_counted(cls, value: object) -> object:
-        return parse_counted_attributes(value) if isinstance(value, str) else value
+        return sections.parse_counted_attributes(value) if isinstance(value, str) else value
 
     @field_validator("database_url", "database_pooler_url")
     @classmethod
@@ -238,11 +231,11 @@ class Settings(IdentitySettings, PushSettings, RateSettings, TemporalSettings):
         return self
 
     @cached_property
-    def mail(self) -> MailServer | None:
+    def mail(self) -> sections.MailServer | None:
         """The server that takes mails, if the operator named one."""
         if self.smtp_url is None or self.smtp_from is None:
             return None
-        return MailServer.parse(self.smtp_url.get_secret_value(), self.smtp_from)
+        return sections.MailServer.parse(self.smtp_url.get_secret_value(), self.smtp_from)
 
     @cached_property
     def secret_keys(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ import httpcore2
 import httpx2
 from typing_extensions import override
 
+from runtime.outbound import messages
 from runtime.outbound.errors import (
     ConnectionFailedError,
     InvalidRequestError,
@@ -39,16 +40,6 @@ from runtime.outbound.errors import (
     OwnListenerError,
     ResponseTooLargeError,
     TooManyRedirectsError,
-)
-from runtime.outbound.messages import (
-    Hop,
-    OutboundRequest,
-    OutboundResponse,
-    Sink,
-    check_host,
-    first_hop,
-    next_hop,
-    read_body,
 )
 from runtime.outbound_policy import Address, OutboundPolicy, is_public, parse_address
 
@@ -210,7 +201,7 @@ class Turns(Protocol):
         """Wait until the host may be called, and hold a place there in the block."""
         ...
 
-    async def answered(self, answer: OutboundResponse) -> None:
+    async def answered(self, answer: messages.OutboundResponse) -> None:
         """Heed what an answer asks of all callers; a turn is held meanwhile."""
         ...
 
@@ -232,7 +223,7 @@ class Reading:
     limit: int
     follows: bool
     cuts: bool
-    sink: Sink | None
+    sink: messages.Sink | None
 
 
 @dataclass(slots=True)
@@ -309,20 +300,22 @@ class OutboundClient:
         Raises InvalidUrlError, OutboundBlockedError, and ConnectionFailedError for a name that has
         none.
         """
-        check_host(host)
+        messages.check_host(host)
         try:
             async with asyncio.timeout(self.policy.connect_seconds):
                 return await permitted_addresses(self._resolver, self.policy, host, port)
         except (OSError, UnicodeError):  # of which a time-out is one
             raise ConnectionFailedError(host) from None
 
-    async def send(self, request: OutboundRequest, sink: Sink | None = None) -> OutboundResponse:
+    async def send(
+        self, request: messages.OutboundRequest, sink: messages.Sink | None = None
+    ) -> messages.OutboundResponse:
         """Send one request, follow its redirects, and return the whole answer of any status.
 
         With a `sink` the body goes there as it arrives, and the answer has none. Raises the
         subclasses of OutboundError; their messages hold no secret of the request.
         """
-        hop = first_hop(request)
+        hop = messages.first_hop(request)
         reading = Reading(
             min(request.max_bytes, self.policy.max_body_bytes),
             follows=request.follow_redirects,
@@ -338,14 +331,16 @@ class OutboundClient:
     @asynccontextmanager
     async def turn(self, host: str) -> AsyncIterator[None]:
         """Hold the turn of a call of a host, in any protocol. Raises InvalidUrlError."""
-        check_host(host)
+        messages.check_host(host)
         if self.turns is None:
             yield
             return
         async with self.turns.turn(host):
             yield
 
-    async def _in_time(self, hop: Hop, reading: Reading, seconds: float) -> OutboundResponse:
+    async def _in_time(
+        self, hop: messages.Hop, reading: Reading, seconds: float
+    ) -> messages.OutboundResponse:
         progress = Progress(hop.url.host)
         try:
             async with asyncio.timeout(seconds) as deadline:
@@ -356,18 +351,20 @@ class OutboundClient:
                 raise
             raise progress.late() from None
 
-    async def _follow(self, hop: Hop, reading: Reading, progress: Progress) -> OutboundResponse:
+    async def _follow(
+        self, hop: messages.Hop, reading: Reading, progress: Progress
+    ) -> messages.OutboundResponse:
         for _ in range(self.policy.max_redirects + 1):
             progress.host, progress.connected = hop.url.host, False
             answer = await self._exchange(hop, reading, progress)
-            if isinstance(answer, OutboundResponse):
+            if isinstance(answer, messages.OutboundResponse):
                 return answer
             hop = answer
         raise TooManyRedirectsError(progress.host, self.policy.max_redirects)
 
     async def _exchange(
-        self, hop: Hop, reading: Reading, progress: Progress
-    ) -> OutboundResponse | Hop:
+        self, hop: messages.Hop, reading: Reading, progress: Progress
+    ) -> messages.OutboundResponse | messages.Hop:
         try:
             core = core_request(hop, self.policy, progress)
             response = await self._pool.handle_async_request(core)
@@ -386,13 +383,13 @@ class OutboundClient:
             raise failure(error, progress, self.policy) from None
 
     async def _answer(
-        self, hop: Hop, response: httpcore2.Response, reading: Reading
-    ) -> OutboundResponse | Hop:
+        self, hop: messages.Hop, response: httpcore2.Response, reading: Reading
+    ) -> messages.OutboundResponse | messages.Hop:
         host = hop.url.host
         check_headers(response, host, self.policy.max_header_bytes)
         headers = _headers(response)
         location = headers.get("location") if reading.follows else None
-        redirected = next_hop(hop, response.status, location)
+        redirected = messages.next_hop(hop, response.status, location)
         if redirected is not None:
             return redirected
         body = bytearray()
@@ -401,13 +398,13 @@ class OutboundClient:
             body.extend(chunk)
 
         try:
-            size = await read_body(response, host, reading.limit, reading.sink or keep)
+            size = await messages.read_body(response, host, reading.limit, reading.sink or keep)
         except ResponseTooLargeError as error:
             if not reading.cuts:
                 error.head = response.status, headers
                 raise
             size = reading.limit
-        return OutboundResponse(
+        return messages.OutboundResponse(
             status=response.status,
             headers=headers,
             body=bytes(body),
@@ -423,7 +420,9 @@ def _headers(response: httpcore2.Response) -> Mapping[str, str]:
 _HEADER_FIELDS_TOO_LARGE = 431
 
 
-def core_request(hop: Hop, policy: OutboundPolicy, progress: Progress) -> httpcore2.Request:
+def core_request(
+    hop: messages.Hop, policy: OutboundPolicy, progress: Progress
+) -> httpcore2.Request:
     """The hop as httpcore2 sends it: our headers, framed by httpx2."""
     # Characters beyond ASCII are sent as HTTP has always read them (RFC 9110, 5.5).
     headers = httpx2.Headers(hop.headers, encoding="latin-1")

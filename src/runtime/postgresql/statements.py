@@ -10,9 +10,9 @@ from functools import cached_property, lru_cache
 from typing import Any, Generic, cast, overload
 
 import psycopg
+import sqlalchemy as sa
 from psycopg.rows import AsyncRowFactory, namedtuple_row, tuple_row
 from psycopg.types.json import Jsonb
-from sqlalchemy import ClauseElement, Select, func, literal, select
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -46,12 +46,12 @@ class PreparedStatement(Generic[R]):
     """
 
     @overload
-    def __init__(self: "PreparedStatement[Any]", statement: ClauseElement) -> None: ...
+    def __init__(self: "PreparedStatement[Any]", statement: sa.ClauseElement) -> None: ...
 
     @overload
-    def __init__(self, statement: ClauseElement, of: type[R]) -> None: ...
+    def __init__(self, statement: sa.ClauseElement, of: type[R]) -> None: ...
 
-    def __init__(self, statement: ClauseElement, of: type[R] | None = None) -> None:  # noqa: ARG002  # for the type of the rows alone
+    def __init__(self, statement: sa.ClauseElement, of: type[R] | None = None) -> None:  # noqa: ARG002  # for the type of the rows alone
         self._statement = statement
 
     @cached_property
@@ -71,7 +71,7 @@ class PreparedStatement(Generic[R]):
     @cached_property
     def columns(self) -> Sequence[str]:
         """The names of the columns of a SELECT."""
-        assert isinstance(self._statement, Select)
+        assert isinstance(self._statement, sa.Select)
         return self._statement.selected_columns.keys()
 
     @cached_property
@@ -140,7 +140,7 @@ def _with_constants(compiled: SQLCompiler) -> str:
             value, kind = json.dumps(value), Text()
         elif isinstance(kind, NullType):
             # SQLAlchemy gives the members of an enumeration no type.
-            kind = literal(value).type
+            kind = sa.literal(value).type
         return compiled.render_literal_value(value, kind)
 
     return PARAMETER.sub(written, str(compiled))
@@ -161,7 +161,7 @@ async def lock_name(work: UnitOfWork, name: str) -> None:
     """Wait until no other transaction has the lock of a name, and keep it until the commit."""
     # Ends with the transaction, so that a lost process leaves no lock. A collision only waits
     # longer.
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))
+    await work.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtextextended(name, 0))))
 
 
 L = TypeVar("L")

@@ -10,23 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NotRequired, TypedDict, Unpack
 
-from sqlalchemy import (
-    CTE,
-    BigInteger,
-    ColumnElement,
-    Identity,
-    Index,
-    Insert,
-    Text,
-    bindparam,
-    delete,
-    func,
-    insert,
-    literal,
-    literal_column,
-    select,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -105,11 +89,13 @@ class Outbox(SQLModel, table=True):
 
     __tablename__ = "outbox"
     __table_args__ = (
-        Index("ix_outbox_line", "workspace_id", "intent", "family", text(_WEIGHT), "id"),
-        Index("ix_outbox_subject_id", "subject_id"),
+        sa.Index("ix_outbox_line", "workspace_id", "intent", "family", sa.text(_WEIGHT), "id"),
+        sa.Index("ix_outbox_subject_id", "subject_id"),
     )
 
-    id: int = Field(sa_type=BigInteger, sa_column_args=[Identity(always=True)], primary_key=True)
+    id: int = Field(
+        sa_type=sa.BigInteger, sa_column_args=[sa.Identity(always=True)], primary_key=True
+    )
     workspace_id: uuid.UUID
     intent: str
     family: str
@@ -122,29 +108,31 @@ class Outbox(SQLModel, table=True):
 
 outbox = table_of(Outbox)
 
-WEIGHT: ColumnElement[str] = literal_column(f"({_WEIGHT})", Text)
+WEIGHT: sa.ColumnElement[str] = sa.literal_column(f"({_WEIGHT})", sa.Text)
 """The weight of a row, a digit."""
 
 _VALUES: dict[str, Any] = {
-    "workspace_id": bindparam("workspace_id", type_=outbox.c.workspace_id.type),
-    "intent": bindparam("intent", type_=outbox.c.intent.type),
-    "family": bindparam("family", type_=outbox.c.family.type),
-    "subject_id": bindparam("subject_id", type_=outbox.c.subject_id.type),
-    "request": bindparam("request", type_=JSONB),
-    "created_at": bindparam("now", type_=Timestamp),
-    "attempts": literal(0),
+    "workspace_id": sa.bindparam("workspace_id", type_=outbox.c.workspace_id.type),
+    "intent": sa.bindparam("intent", type_=outbox.c.intent.type),
+    "family": sa.bindparam("family", type_=outbox.c.family.type),
+    "subject_id": sa.bindparam("subject_id", type_=outbox.c.subject_id.type),
+    "request": sa.bindparam("request", type_=JSONB),
+    "created_at": sa.bindparam("now", type_=Timestamp),
+    "attempts": sa.literal(0),
 }
 
 
-def append_for_each(decided: CTE) -> Insert:
+def append_for_each(decided: sa.CTE) -> sa.Insert:
     """For statements that decide and record an intent at once: one row per row of `decided`.
 
     Its parameters are `intent_values`.
     """
-    return insert(outbox).from_select(list(_VALUES), select(*_VALUES.values()).select_from(decided))
+    return sa.insert(outbox).from_select(
+        list(_VALUES), sa.select(*_VALUES.values()).select_from(decided)
+    )
 
 
-_APPEND = PreparedStatement(insert(outbox).values(**_VALUES))
+_APPEND = PreparedStatement(sa.insert(outbox).values(**_VALUES))
 
 
 def intent_values(work: UnitOfWork, **intent: Unpack[IntentArguments]) -> dict[str, Any]:
@@ -166,7 +154,7 @@ async def append_all(work: UnitOfWork, intents: Sequence[IntentArguments]) -> No
     """Record several intents, each given as the arguments of `append`."""
     if intents:
         values = [intent_values(work, **intent) for intent in intents]
-        await work.execute(insert(outbox).values(**_VALUES), values)
+        await work.execute(sa.insert(outbox).values(**_VALUES), values)
 
 
 async def withdraw_starts(
@@ -174,7 +162,7 @@ async def withdraw_starts(
 ) -> frozenset[uuid.UUID]:
     """Delete the starts that no relay has claimed; returns their subjects."""
     unclaimed = (
-        select(outbox.c.id)
+        sa.select(outbox.c.id)
         .where(
             outbox.c.subject_id.in_(sorted(subject_ids)),
             outbox.c.intent == Intent.START,
@@ -183,13 +171,13 @@ async def withdraw_starts(
         # A row that a relay claims at this moment counts as claimed.
         .with_for_update(skip_locked=True)
     )
-    taken_back = delete(outbox).where(outbox.c.id.in_(unclaimed)).returning(outbox.c.subject_id)
+    taken_back = sa.delete(outbox).where(outbox.c.id.in_(unclaimed)).returning(outbox.c.subject_id)
     return frozenset(row.subject_id for row in await work.rows(taken_back))
 
 
 async def waits_in_line(work: UnitOfWork, subject_id: uuid.UUID) -> bool:
     """True while no relay has claimed the start of a subject."""
-    unclaimed = select(outbox.c.id).where(
+    unclaimed = sa.select(outbox.c.id).where(
         outbox.c.subject_id == subject_id,
         outbox.c.intent == Intent.START,
         outbox.c.claimed_until.is_(None),
@@ -202,7 +190,7 @@ async def waiting_starts(
 ) -> int:
     """The starts of a family that a workspace has in the outbox, counted up to `most`."""
     some = (
-        select(outbox.c.id)
+        sa.select(outbox.c.id)
         .where(
             outbox.c.workspace_id == workspace_id,
             outbox.c.intent == Intent.START,
@@ -211,5 +199,5 @@ async def waiting_starts(
         .limit(most)
         .subquery()
     )
-    count: int = await work.scalar(select(func.count()).select_from(some))
+    count: int = await work.scalar(sa.select(sa.func.count()).select_from(some))
     return count

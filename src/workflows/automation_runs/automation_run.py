@@ -9,17 +9,9 @@ from dataclasses import replace
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from activities import contracts as activity_contracts
     from activities.automation_runs.loops import LoopActivities
     from activities.automation_runs.transactions import AutomationRunActivities
-    from activities.contracts import (
-        WAITS_FOR_SLOT,
-        ChunkCall,
-        ChunkReply,
-        FinishCall,
-        NodeEnd,
-        NodeReply,
-        NodeState,
-    )
     from activities.endings import CLOSED
     from models.automation.automations.rules.planner.plan import Plan
     from models.automation.automations.rules.planner.protocol import EndLoop, EndRun, NodeRef
@@ -69,7 +61,7 @@ class AutomationRun:
 
     async def _execute(self) -> str:
         reply = await transact(AutomationRunActivities.begin, self._run_id)
-        while reply.batch.ended == WAITS_FOR_SLOT:
+        while reply.batch.ended == activity_contracts.WAITS_FOR_SLOT:
             await workflow.wait_condition(lambda: self._admitted)
             self._admitted = False
             reply = await transact(AutomationRunActivities.begin, self._run_id)
@@ -92,7 +84,7 @@ class AutomationRun:
             self._deadline = asyncio.create_task(self._execution.report(timer))
 
     async def _finish(self, execution: GraphExecution, ending: EndRun) -> str:
-        call = FinishCall.of(self._run_id, ending, execution.plan_state.skipped)
+        call = activity_contracts.FinishCall.of(self._run_id, ending, execution.plan_state.skipped)
         return await transact(AutomationRunActivities.finish, call)
 
 
@@ -108,24 +100,31 @@ class LoopChunk:
         self._waits.resolve(node_id, scope_key)
 
     @workflow.run
-    async def run(self, call: ChunkCall) -> ChunkReply:
+    async def run(self, call: activity_contracts.ChunkCall) -> activity_contracts.ChunkReply:
         opened = await transact(LoopActivities.open_chunk, call)
         if opened.plan is None:
-            return ChunkReply(NodeState.CLOSED)
+            return activity_contracts.ChunkReply(activity_contracts.NodeState.CLOSED)
         loop, plan = call.loop, Plan.from_json(opened.plan)
         place = Place(loop.run_id, loop.scope_key, call.part)
         execution = GraphExecution(place, plan, self._waits)
         try:
             return await self._execute(execution, call)
         except RunEnded:
-            return ChunkReply(NodeState.CLOSED)
+            return activity_contracts.ChunkReply(activity_contracts.NodeState.CLOSED)
         finally:
             execution.stop()
 
-    async def _execute(self, execution: GraphExecution, call: ChunkCall) -> ChunkReply:
+    async def _execute(
+        self, execution: GraphExecution, call: activity_contracts.ChunkCall
+    ) -> activity_contracts.ChunkReply:
         plan_state, ref = execution.plan_state, NodeRef(call.loop.node_id, call.loop.scope_key)
-        iterating, is_cut = NodeReply(NodeState.ITERATING), False
-        execution.accept(NodeEnd(ref.node_id, ref.scope_key, iterating, call.iterations))
+        iterating, is_cut = (
+            activity_contracts.NodeReply(activity_contracts.NodeState.ITERATING),
+            False,
+        )
+        execution.accept(
+            activity_contracts.NodeEnd(ref.node_id, ref.scope_key, iterating, call.iterations)
+        )
         while plan_state.ending is None and not isinstance(plan_state.asking.get(ref), EndLoop):
             loop = plan_state.iterations(ref)
             if (
@@ -138,7 +137,9 @@ class LoopChunk:
                 # The loop ends after its open iterations, so that no node is in progress when the
                 # history is cut.
                 until = replace(call.iterations, count=loop.opened, more=False)
-                execution.accept(NodeEnd(ref.node_id, ref.scope_key, iterating, until))
+                execution.accept(
+                    activity_contracts.NodeEnd(ref.node_id, ref.scope_key, iterating, until)
+                )
             else:
                 await execution.advance()
         if plan_state.ending is not None:
@@ -146,7 +147,7 @@ class LoopChunk:
         end = plan_state.asking[ref]
         assert isinstance(end, EndLoop), "the loop above waits for it"
         if not end.succeeded:
-            return ChunkReply(NodeState.FAILED, end.opened)
+            return activity_contracts.ChunkReply(activity_contracts.NodeState.FAILED, end.opened)
         if is_cut and (call.iterations.more or end.opened < call.iterations.count):
             rest = replace(call.iterations, first=end.opened)
             if rest.more:
@@ -154,10 +155,17 @@ class LoopChunk:
                 # known.
                 rest = replace(rest, count=end.opened)
             workflow.continue_as_new(replace(call, iterations=rest))
-        return ChunkReply(NodeState.SUCCEEDED, end.opened)
+        return activity_contracts.ChunkReply(activity_contracts.NodeState.SUCCEEDED, end.opened)
 
 
-def _stopped(ref: NodeRef | None, succeeded: bool) -> ChunkReply:
+def _stopped(ref: NodeRef | None, succeeded: bool) -> activity_contracts.ChunkReply:
     assert ref is not None, "only a stop node ends the run from within a loop"
-    state = NodeState.STOPPED if succeeded else NodeState.ABORTED
-    return ChunkReply(state, end=NodeEnd(ref.node_id, ref.scope_key, NodeReply(state)))
+    state = (
+        activity_contracts.NodeState.STOPPED if succeeded else activity_contracts.NodeState.ABORTED
+    )
+    return activity_contracts.ChunkReply(
+        state,
+        end=activity_contracts.NodeEnd(
+            ref.node_id, ref.scope_key, activity_contracts.NodeReply(state)
+        ),
+    )

@@ -11,18 +11,9 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
+    from activities import contracts as activity_contracts
     from activities.automation_runs.outside_nodes import OUTSIDE_NODES
     from activities.automation_runs.transactions import AutomationRunActivities
-    from activities.contracts import (
-        LoopProgress,
-        NodeCall,
-        NodeEnd,
-        NodeReply,
-        NodeState,
-        QuickNodesCall,
-        QuickNodesReply,
-        SuspendCall,
-    )
     from activities.endings import CLOSED
     from models.automation.automations.rules.graph.kinds import CostClass, NodeKind
     from models.automation.automations.rules.planner.plan import Plan, PlanNode, costs_of
@@ -38,7 +29,7 @@ with workflow.unsafe.imports_passed_through():
 MAX_PENDING = 1_000
 """Activities and children of one execution at a time; Temporal refuses more than 2,000."""
 
-_Message = NodeEnd | QuickNodesReply | Exception | None
+_Message = activity_contracts.NodeEnd | activity_contracts.QuickNodesReply | Exception | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +67,7 @@ class GraphExecution:
         self._hosted: dict[NodeRef, str] = {}
         """The loops that run in executions of their own, and in which place."""
         self._batch: asyncio.Task[None] | None = None
-        self._unreported: list[NodeEnd] = []
+        self._unreported: list[activity_contracts.NodeEnd] = []
         self._attributes: dict[str, str] | None = None
         self._shown_skipped = 0
         """The number of the plan state's skipped nodes that are shown."""
@@ -92,21 +83,21 @@ class GraphExecution:
         """Apply what has ended. Raises RunEnded, or the error it is given."""
         if isinstance(message, Exception):
             raise message
-        if isinstance(message, NodeEnd):
+        if isinstance(message, activity_contracts.NodeEnd):
             self._apply(message)
             # The plan state of the worker learns of the end with the next batch of quick nodes.
             self._unreported.append(message)
-        elif isinstance(message, QuickNodesReply):
+        elif isinstance(message, activity_contracts.QuickNodesReply):
             self._batch = None
             for end in message.ends:
                 self._apply(end)
             if message.goes_on:
                 self._lasting()
             self._show(message.attributes)
-        progress = message.loops if isinstance(message, QuickNodesReply) else ()
+        progress = message.loops if isinstance(message, activity_contracts.QuickNodesReply) else ()
         self._table.follow(self.plan_state, progress)
         workflow.set_current_details(self._table.markdown())
-        if isinstance(message, QuickNodesReply) and message.ended is not None:
+        if isinstance(message, activity_contracts.QuickNodesReply) and message.ended is not None:
             raise RunEnded(message.ended)
 
     def _show(self, attributes: dict[str, str] | None) -> None:
@@ -123,7 +114,9 @@ class GraphExecution:
             skipped = [(ref.node_id, ref.scope_key) for ref in refs]
             self._shown_skipped += len(skipped)
             # Sorted, because `show_waiting` compares them with the places that are shown.
-            call = SuspendCall(self._place.run_id, sorted(self._hosted.values()), skipped)
+            call = activity_contracts.SuspendCall(
+                self._place.run_id, sorted(self._hosted.values()), skipped
+            )
             await self._waits.show_waiting(call, part=bool(self._place.part))
         self.accept(await self._inbox.get())
 
@@ -131,8 +124,8 @@ class GraphExecution:
         for task in self._tasks.values():
             task.cancel()
 
-    def call(self, ref: NodeRef) -> NodeCall:
-        return NodeCall(self._place.run_id, ref.node_id, ref.scope_key)
+    def call(self, ref: NodeRef) -> activity_contracts.NodeCall:
+        return activity_contracts.NodeCall(self._place.run_id, ref.node_id, ref.scope_key)
 
     @property
     def ended_at(self) -> str:
@@ -143,8 +136,8 @@ class GraphExecution:
         where = f" at {summary_of(self._nodes[ref.node_id])}"
         return f"{where}: {self._codes[ref]}" if ref in self._codes else where
 
-    def _apply(self, end: NodeEnd) -> None:
-        if end.reply.state is NodeState.CLOSED:
+    def _apply(self, end: activity_contracts.NodeEnd) -> None:
+        if end.reply.state is activity_contracts.NodeState.CLOSED:
             raise RunEnded(CLOSED)
         if end.iterations is not None:
             self._tasks.pop(end.ref, None)
@@ -183,9 +176,9 @@ class GraphExecution:
         except Exception as error:  # noqa: BLE001  # the run's own task raises it again
             self._inbox.put_nowait(error)
 
-    async def _run_quick(self, ready: list[NodeRef]) -> QuickNodesReply:
+    async def _run_quick(self, ready: list[NodeRef]) -> activity_contracts.QuickNodesReply:
         unreported, self._unreported = self._unreported, []
-        call = QuickNodesCall(
+        call = activity_contracts.QuickNodesCall(
             self._place.run_id,
             [(ref.node_id, ref.scope_key) for ref in ready],
             self.plan_state.applied - len(unreported),
@@ -195,18 +188,20 @@ class GraphExecution:
         nodes = [self._nodes[ref.node_id] for ref in ready]
         return await transact(AutomationRunActivities.run_quick_nodes, call, summary_of(*nodes))
 
-    async def _run_node(self, ref: NodeRef) -> NodeEnd:
+    async def _run_node(self, ref: NodeRef) -> activity_contracts.NodeEnd:
         node, cost = self._nodes[ref.node_id], self._costs[ref.node_id]
         if cost is CostClass.LOOP:
             park = partial(self._park, ref)
             end = await self._loops.step(node, ref, park, partial(self._host, ref))
         else:
-            end = NodeEnd(ref.node_id, ref.scope_key, await self._runs[cost](node, ref))
+            end = activity_contracts.NodeEnd(
+                ref.node_id, ref.scope_key, await self._runs[cost](node, ref)
+            )
         self._parked.discard(ref)
         return end
 
-    async def _outside(self, node: PlanNode, ref: NodeRef) -> NodeReply:
-        async def attempts(queue: Queue, tried: int) -> NodeReply:
+    async def _outside(self, node: PlanNode, ref: NodeRef) -> activity_contracts.NodeReply:
+        async def attempts(queue: Queue, tried: int) -> activity_contracts.NodeReply:
             return await workflow.execute_activity_method(
                 OUTSIDE_NODES[node.kind],
                 self.call(ref),
@@ -228,17 +223,17 @@ class GraphExecution:
                 )
                 return reply if reply.code else replace(reply, code=_code_of(error))
 
-    async def _action(self, node: PlanNode, ref: NodeRef) -> NodeReply:
+    async def _action(self, node: PlanNode, ref: NodeRef) -> activity_contracts.NodeReply:
         async with self._room:
             return await self._waits.run_action(node, self.call(ref))
 
-    async def _wait(self, node: PlanNode, ref: NodeRef) -> NodeReply:
+    async def _wait(self, node: PlanNode, ref: NodeRef) -> activity_contracts.NodeReply:
         if node.kind != NodeKind.CALL_AUTOMATION:
             return await self._park_and_wake(node, ref)
         async with self._room:
             return await self._park_and_wake(node, ref)
 
-    async def _park_and_wake(self, node: PlanNode, ref: NodeRef) -> NodeReply:
+    async def _park_and_wake(self, node: PlanNode, ref: NodeRef) -> activity_contracts.NodeReply:
         return await self._waits.wait(node, self.call(ref), lambda waits: self._park(ref, waits))
 
     def _park(self, ref: NodeRef, waits: bool) -> None:
@@ -274,7 +269,7 @@ def _code_of(error: ActivityError) -> str | None:
     return error.cause.type if isinstance(error.cause, ApplicationError) else None
 
 
-_FAILED = frozenset({NodeState.FAILED, NodeState.ABORTED})
+_FAILED = frozenset({activity_contracts.NodeState.FAILED, activity_contracts.NodeState.ABORTED})
 
 
 class NodeTable:
@@ -292,7 +287,7 @@ class NodeTable:
         self._progress: dict[str, str] = {}
         self._parked: set[NodeRef] = set()
 
-    def end(self, end: NodeEnd) -> None:
+    def end(self, end: activity_contracts.NodeEnd) -> None:
         if end.iterations is not None:
             return
         state = "failed" if end.reply.state in _FAILED else "succeeded"
@@ -309,7 +304,9 @@ class NodeTable:
     def unpark(self, ref: NodeRef) -> None:
         self._parked.discard(ref)
 
-    def follow(self, plan_state: PlanState, loops: Iterable[LoopProgress] = ()) -> None:
+    def follow(
+        self, plan_state: PlanState, loops: Iterable[activity_contracts.LoopProgress] = ()
+    ) -> None:
         """Show what the plan state says of the other nodes, and the progress of loops."""
         active = plan_state.active
         self._parked.intersection_update(active)

@@ -14,19 +14,8 @@ from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
+    from activities import contracts as activity_contracts
     from activities.automation_runs.loops import LoopActivities
-    from activities.contracts import (
-        ChunkCall,
-        ChunkReply,
-        IterationCall,
-        Iterations,
-        LoopEndCall,
-        LoopReply,
-        NodeCall,
-        NodeEnd,
-        NodeReply,
-        NodeState,
-    )
     from models.automation.automations.rules.planner.plan import PlanNode
     from models.automation.automations.rules.planner.planner import PlanState
     from models.automation.automations.rules.planner.protocol import NextIteration, NodeRef
@@ -52,17 +41,25 @@ class LoopSteps:
         self._plan_state = plan_state
         self._waits = waits
 
-    async def step(self, node: PlanNode, ref: NodeRef, parked: Parked, hosted: Hosted) -> NodeEnd:
+    async def step(
+        self, node: PlanNode, ref: NodeRef, parked: Parked, hosted: Hosted
+    ) -> activity_contracts.NodeEnd:
         """Do what a loop needs next: open it, decide on its next iteration, or close it."""
-        call = NodeCall(self._run_id, ref.node_id, ref.scope_key)
-        asked = self._plan_state.asking.get(ref)
-        if asked is None:
+        call = activity_contracts.NodeCall(self._run_id, ref.node_id, ref.scope_key)
+        request = self._plan_state.asking.get(ref)
+        if request is None:
             return await self._open(node, call, hosted)
-        if isinstance(asked, NextIteration):
-            return await self._next(node, IterationCall(call, asked.index), parked)
-        return await _close(node, LoopEndCall(call, asked.succeeded, asked.opened))
+        if isinstance(request, NextIteration):
+            return await self._next(
+                node, activity_contracts.IterationCall(call, request.index), parked
+            )
+        return await _close(
+            node, activity_contracts.LoopEndCall(call, request.succeeded, request.opened)
+        )
 
-    async def _open(self, node: PlanNode, call: NodeCall, hosted: Hosted) -> NodeEnd:
+    async def _open(
+        self, node: PlanNode, call: activity_contracts.NodeCall, hosted: Hosted
+    ) -> activity_contracts.NodeEnd:
         opened = await transact(LoopActivities.open_loop, call, summary_of(node))
         if opened.iterations is None or _fits(opened.iterations):
             return _node_end(call, opened)
@@ -71,33 +68,45 @@ class LoopSteps:
         hosted(None)
         if chunks.end is not None:
             return chunks.end
-        if chunks.state is NodeState.CLOSED:
-            return NodeEnd(call.node_id, call.scope_key, NodeReply(NodeState.CLOSED))
-        succeeded = chunks.state is NodeState.SUCCEEDED
-        return await _close(node, LoopEndCall(call, succeeded, chunks.opened))
+        if chunks.state is activity_contracts.NodeState.CLOSED:
+            return activity_contracts.NodeEnd(
+                call.node_id,
+                call.scope_key,
+                activity_contracts.NodeReply(activity_contracts.NodeState.CLOSED),
+            )
+        succeeded = chunks.state is activity_contracts.NodeState.SUCCEEDED
+        return await _close(node, activity_contracts.LoopEndCall(call, succeeded, chunks.opened))
 
-    async def _next(self, node: PlanNode, call: IterationCall, parked: Parked) -> NodeEnd:
+    async def _next(
+        self, node: PlanNode, call: activity_contracts.IterationCall, parked: Parked
+    ) -> activity_contracts.NodeEnd:
         decided = await transact(LoopActivities.next_iteration, call, summary_of(node))
-        if decided.reply.state is NodeState.WAITING:
+        if decided.reply.state is activity_contracts.NodeState.WAITING:
             reply = await self._waits.pause(node, call.loop, decided.reply, parked)
-            decided = LoopReply(reply, decided.iterations)
+            decided = activity_contracts.LoopReply(reply, decided.iterations)
         return _node_end(call.loop, decided)
 
 
-def _fits(iterations: Iterations) -> bool:
+def _fits(iterations: activity_contracts.Iterations) -> bool:
     if iterations.most > OWN_ITEMS:
         return False
     return workflow.info().get_current_history_length() < OWN_EVENTS
 
 
-def _node_end(call: NodeCall, loop: LoopReply) -> NodeEnd:
-    iterations = loop.iterations if loop.reply.state is NodeState.ITERATING else None
-    return NodeEnd(call.node_id, call.scope_key, loop.reply, iterations)
+def _node_end(
+    call: activity_contracts.NodeCall, loop: activity_contracts.LoopReply
+) -> activity_contracts.NodeEnd:
+    iterations = (
+        loop.iterations if loop.reply.state is activity_contracts.NodeState.ITERATING else None
+    )
+    return activity_contracts.NodeEnd(call.node_id, call.scope_key, loop.reply, iterations)
 
 
-async def _close(node: PlanNode, call: LoopEndCall) -> NodeEnd:
+async def _close(
+    node: PlanNode, call: activity_contracts.LoopEndCall
+) -> activity_contracts.NodeEnd:
     reply = await transact(LoopActivities.close_loop, call, summary_of(node))
-    return NodeEnd(call.loop.node_id, call.loop.scope_key, reply)
+    return activity_contracts.NodeEnd(call.loop.node_id, call.loop.scope_key, reply)
 
 
 CHUNK_ITEMS = 500
@@ -109,20 +118,22 @@ LONGEST_ID = 900
 """Bytes of a workflow id; Temporal takes 1,000."""
 
 
-async def run_in_chunks(node: PlanNode, loop: NodeCall, iterations: Iterations) -> ChunkReply:
+async def run_in_chunks(
+    node: PlanNode, loop: activity_contracts.NodeCall, iterations: activity_contracts.Iterations
+) -> activity_contracts.ChunkReply:
     """Run a loop's iterations to their end, or to the failure or stop node that ends them.
 
     One child at a time, so that the loop's parallelism is the child's.
     """
-    reply = ChunkReply(NodeState.SUCCEEDED)
+    reply = activity_contracts.ChunkReply(activity_contracts.NodeState.SUCCEEDED)
     for number, part in enumerate(_parts(iterations)):
-        reply = await _run_chunk(node, ChunkCall(loop, part), number)
-        if reply.state is not NodeState.SUCCEEDED:
+        reply = await _run_chunk(node, activity_contracts.ChunkCall(loop, part), number)
+        if reply.state is not activity_contracts.NodeState.SUCCEEDED:
             break
     return reply
 
 
-def _parts(iterations: Iterations) -> Iterator[Iterations]:
+def _parts(iterations: activity_contracts.Iterations) -> Iterator[activity_contracts.Iterations]:
     if iterations.more:
         yield iterations
         return
@@ -131,7 +142,9 @@ def _parts(iterations: Iterations) -> Iterator[Iterations]:
         yield replace(iterations, first=first, count=count)
 
 
-async def _run_chunk(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply:
+async def _run_chunk(
+    node: PlanNode, call: activity_contracts.ChunkCall, number: int
+) -> activity_contracts.ChunkReply:
     """Run one child. One ended from outside counts as failed; cancelling this cancels it.
 
     A child of this id that has ended, as after a reset of ours, finds its effects in the rows. One
@@ -148,16 +161,18 @@ async def _run_chunk(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise asyncio.CancelledError from None
-            return ChunkReply(NodeState.FAILED)
+            return activity_contracts.ChunkReply(activity_contracts.NodeState.FAILED)
 
 
-async def _execute(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply:
-    reply: ChunkReply = await workflow.execute_child_workflow(
+async def _execute(
+    node: PlanNode, call: activity_contracts.ChunkCall, number: int
+) -> activity_contracts.ChunkReply:
+    reply: activity_contracts.ChunkReply = await workflow.execute_child_workflow(
         "LoopChunk",
         call,
         id=f"{chunks_id(call.loop)}/{number}",
         task_queue=Queue.AUTOMATION,
-        result_type=ChunkReply,
+        result_type=activity_contracts.ChunkReply,
         # After a reset of ours the same child is started once more.
         id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
         parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
@@ -170,7 +185,7 @@ async def _execute(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply:
     return reply
 
 
-def chunks_id(loop: NodeCall) -> str:
+def chunks_id(loop: activity_contracts.NodeCall) -> str:
     """The prefix of the workflow ids of a loop's chunks; a number follows."""
     run = Family.AUTOMATION_RUN.workflow_id(loop.run_id)
     place = f"{loop.node_id}/{loop.scope_key}"
@@ -180,6 +195,6 @@ def chunks_id(loop: NodeCall) -> str:
     return f"{run}/loop/{place}"
 
 
-def _summary(node: PlanNode, iterations: Iterations) -> str:
+def _summary(node: PlanNode, iterations: activity_contracts.Iterations) -> str:
     items = f"items {iterations.first}-{iterations.count - 1}"
     return shortened(f"{'iterations' if iterations.more else items} of {summary_of(node)}")

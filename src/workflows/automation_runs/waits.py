@@ -7,20 +7,11 @@ from datetime import timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from activities import contracts as activity_contracts
     from activities.action_runs.transactions import ActionNodeActivities
     from activities.automation_runs.loops import LoopActivities
     from activities.automation_runs.transactions import AutomationRunActivities
     from activities.automation_runs.waits import WaitActivities
-    from activities.contracts import (
-        NodeCall,
-        NodeReply,
-        NodeState,
-        ParkCall,
-        ParkReply,
-        RemindCall,
-        SuspendCall,
-        WakeCall,
-    )
     from models.automation.automations.rules.graph.kinds import MAX_REMINDERS, NodeKind
     from models.automation.automations.rules.planner.plan import PlanNode
     from models.automation.automations.rules.planner.protocol import NodeRef
@@ -44,11 +35,13 @@ class Waits:
         """Note that a wait is resolved; its row says how."""
         self._resolution_of(NodeRef(node_id, scope_key)).set()
 
-    async def wait(self, node: PlanNode, call: NodeCall, parked: Parked) -> NodeReply:
+    async def wait(
+        self, node: PlanNode, call: activity_contracts.NodeCall, parked: Parked
+    ) -> activity_contracts.NodeReply:
         """Park a node, and wake it when what it waits for has come."""
-        parking = ParkCall(call, workflow.time())
+        parking = activity_contracts.ParkCall(call, workflow.time())
         reply = await transact(WaitActivities.park, parking, summary_of(node))
-        if reply.state is not NodeState.WAITING:
+        if reply.state is not activity_contracts.NodeState.WAITING:
             return reply.end
         parked(True)
         if node.kind in (NodeKind.APPROVAL, NodeKind.WAIT_EVENT):
@@ -60,19 +53,25 @@ class Waits:
             await workflow.sleep(timedelta(seconds=reply.seconds), summary=summary_of(node))
         return await self._wake(node, call, parked, over=True)
 
-    async def run_action(self, node: PlanNode, call: NodeCall) -> NodeReply:
+    async def run_action(
+        self, node: PlanNode, call: activity_contracts.NodeCall
+    ) -> activity_contracts.NodeReply:
         """Run the action of a node, which is shown as running meanwhile."""
         reply = await transact(ActionNodeActivities.begin, call, summary_of(node))
         if reply.called is None:
             return reply.end
         timeout = timedelta(seconds=node.timeout_seconds)
         await run_called(reply.called, Attempts(node_retry(node.retry), timeout))
-        ending = WakeCall(call.run_id, call.node_id, call.scope_key)
+        ending = activity_contracts.WakeCall(call.run_id, call.node_id, call.scope_key)
         return await transact(ActionNodeActivities.end, ending, summary_of(node))
 
     async def pause(
-        self, node: PlanNode, call: NodeCall, reply: NodeReply, parked: Parked
-    ) -> NodeReply:
+        self,
+        node: PlanNode,
+        call: activity_contracts.NodeCall,
+        reply: activity_contracts.NodeReply,
+        parked: Parked,
+    ) -> activity_contracts.NodeReply:
         """Let time pass between two iterations of a repeat."""
         assert reply.seconds is not None, "a pause has an end"
         parked(True)
@@ -81,7 +80,7 @@ class Waits:
         async with self._turn:
             return await transact(LoopActivities.resume_loop, call, summary_of(node))
 
-    async def show_waiting(self, call: SuspendCall, *, part: bool) -> None:
+    async def show_waiting(self, call: activity_contracts.SuspendCall, *, part: bool) -> None:
         """Show that this execution, of the run or a `part` of it, only waits."""
         # Each write is a local activity: without this a run that wakes often would write the same
         # again.
@@ -95,8 +94,12 @@ class Waits:
         self._shown = call.below
 
     async def _for_resolution(
-        self, node: PlanNode, call: NodeCall, reply: ParkReply, parked: Parked
-    ) -> NodeReply:
+        self,
+        node: PlanNode,
+        call: activity_contracts.NodeCall,
+        reply: activity_contracts.ParkReply,
+        parked: Parked,
+    ) -> activity_contracts.NodeReply:
         """Wait for a resolution, or until time is over; the row decides between the two."""
         ref = NodeRef(call.node_id, call.scope_key)
         resolution = self._resolution_of(ref)
@@ -108,22 +111,24 @@ class Waits:
             over = not await _resolved_within(resolution, pause, summary_of(node))
             if over and pause != left:
                 reminders += 1
-                if await transact(WaitActivities.remind, RemindCall(call, reminders)):
+                if await transact(
+                    WaitActivities.remind, activity_contracts.RemindCall(call, reminders)
+                ):
                     continue
                 over = False
             resolution.clear()
             end = await self._wake(node, call, parked, over=over)
-            if end.state is not NodeState.WAITING:
+            if end.state is not activity_contracts.NodeState.WAITING:
                 # A long run must not keep an event for each node that has ever waited.
                 self._resolved.pop(ref)
                 return end
             parked(True)
 
     async def _wake(
-        self, node: PlanNode, call: NodeCall, parked: Parked, *, over: bool
-    ) -> NodeReply:
+        self, node: PlanNode, call: activity_contracts.NodeCall, parked: Parked, *, over: bool
+    ) -> activity_contracts.NodeReply:
         self._wakes(parked)
-        waking = WakeCall(call.run_id, call.node_id, call.scope_key, over)
+        waking = activity_contracts.WakeCall(call.run_id, call.node_id, call.scope_key, over)
         async with self._turn:
             return await transact(WaitActivities.wake, waking, summary_of(node))
 

@@ -104,10 +104,16 @@ async def test_all_events_of_a_filter_are_replayed_by_forms_alone(
         f"{base}/runs/operations", **confirmed, version="published", test="on"
     )
     assert begun.status_code == 303, begun.text
+    await _is_replayed(client, owner, space, begun.headers["location"])
+
+
+async def _is_replayed(client: Client, owner: Visitor, space: Space, location: str) -> None:
+    """Carry out the operation of two events, and read its page and those of its runs."""
+    base = f"/workspaces/{space.id}"
     (operation,) = read(await client.get(f"{space.path}/run-operations"))["runOperations"]
     assert operation["replay"]["test"] is True
     await carry_out(space.database, operation)
-    shown = (await owner.get(begun.headers["location"])).text
+    shown = (await owner.get(location)).text
     assert "<h1>Replay events</h1>" in shown
     assert "On the published version, as a test" in shown
     assert "2 succeeded" in shown

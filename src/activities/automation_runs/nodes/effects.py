@@ -6,12 +6,7 @@ from functools import partial
 
 import pydantic
 
-from activities.automation_runs.nodes.http_request import (
-    SavedAnswers,
-    http_request,
-    storable,
-    unexpected,
-)
+from activities.automation_runs.nodes import http_request as node_http_request
 from activities.automation_runs.nodes.invocation import Effect, NodeResult, Outgoing, failure_of
 from activities.connections import ConnectionUseError, SignIn, noted_call, sign_in
 from activities.database_errors import DATABASE_AWAY
@@ -20,13 +15,7 @@ from activities.webhook_calls import Receiver, WebhookCall
 from models.automation.automation_runs.rules import NodeError
 from models.automation.automations.rules.graph.configs import SendEmailConfig, SendWebhookConfig
 from models.automation.automations.rules.graph.kinds import NodeKind
-from models.automation.automations.rules.language.bindings import (
-    BindingError,
-    SecretMark,
-    marked_names,
-    no_secret,
-    revealed,
-)
+from models.automation.automations.rules.language import bindings
 from models.automation.secrets.store import secret_values
 from models.core.base import Id, JsonObject
 from models.core.http_requests import HIDDEN, Place, as_it_is, credentials_in, hidden
@@ -56,7 +45,7 @@ async def send_email(client: MailClient | None, outgoing: Outgoing) -> NodeResul
             "No mail server is configured. An operator can set WORKSPACE_SMTP_URL and"
             " WORKSPACE_SMTP_FROM.",
         )
-    config = SendEmailConfig.model_validate(storable(outgoing.parameters))
+    config = SendEmailConfig.model_validate(node_http_request.storable(outgoing.parameters))
     domain = client.server.sender.rpartition("@")[2]
     message_id = f"<{derived_id('mail', outgoing.key)}@{domain}>"
     mail = Mail(
@@ -104,12 +93,12 @@ class WebhookNode:
             {
                 "type": config.type,
                 "timestamp": wire_timestamp(outgoing.began_at),
-                "data": storable(config.data),
+                "data": node_http_request.storable(config.data),
             },
         )
         response = await call.send(self._outbound)
         if not 200 <= response.status < 300:
-            failure = unexpected(response)
+            failure = node_http_request.unexpected(response)
             failure.output = {"webhookId": call.message_id, **(failure.output or {})}
             raise failure
         return NodeResult({"webhookId": call.message_id, "status": response.status})
@@ -138,7 +127,11 @@ def effects_by_kind(
 ) -> Mapping[str, Effect]:
     """The effect of each kind; actions call theirs the same."""
     return {
-        NodeKind.HTTP_REQUEST: partial(http_request, outbound, SavedAnswers(database, store)),
+        NodeKind.HTTP_REQUEST: partial(
+            node_http_request.http_request,
+            outbound,
+            node_http_request.SavedAnswers(database, store),
+        ),
         NodeKind.SEND_EMAIL: partial(send_email, mail),
         NodeKind.SEND_WEBHOOK: WebhookNode(database, keys, outbound).send,
     }
@@ -170,8 +163,10 @@ class Secrecy:
 
     async def _sent(self, effect: Effect, outgoing: Outgoing) -> NodeResult:
         secrets = await self._named(outgoing)
-        parameters = await self._signed_in(outgoing, revealed(outgoing.parameters, secrets))
-        marks = {secret: SecretMark.of(name) for name, secret in secrets.items()}
+        parameters = await self._signed_in(
+            outgoing, bindings.revealed(outgoing.parameters, secrets)
+        )
+        marks = {secret: bindings.SecretMark.of(name) for name, secret in secrets.items()}
         redaction = Redaction({**dict.fromkeys(credentials(parameters), HIDDEN), **marks})
         if not redaction:
             return await effect(replace(outgoing, parameters=parameters))
@@ -203,13 +198,13 @@ class Secrecy:
 
     async def _named(self, outgoing: Outgoing) -> Mapping[str, str]:
         """The named secrets, by name. Raises BindingError for one that was deleted."""
-        names = frozenset(marked_names(outgoing.parameters))
+        names = frozenset(bindings.marked_names(outgoing.parameters))
         if not names:
             return {}
         async with self._database.statement() as work:
             secrets = await secret_values(work, self._keys, outgoing.workspace_id, names)
         for name in sorted(names - secrets.keys()):
-            raise BindingError(no_secret(name))
+            raise bindings.BindingError(bindings.no_secret(name))
         return secrets
 
 
@@ -281,7 +276,7 @@ def without_credentials(parameters: JsonObject) -> JsonObject:
 
 def _unmarked(value: object) -> Iterator[tuple[Place, object]]:
     """The value written out in a parameter: a mark only names a secret."""
-    if not isinstance(value, SecretMark):
+    if not isinstance(value, bindings.SecretMark):
         yield from as_it_is(value)
 
 

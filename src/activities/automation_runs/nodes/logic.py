@@ -4,13 +4,7 @@ from collections.abc import Mapping
 
 from activities.automation_runs.nodes.invocation import Computation, NodeResult
 from models.automation.automation_runs.rules import NodeError
-from models.automation.automations.rules.graph.configs import (
-    ConditionConfig,
-    RespondConfig,
-    StopConfig,
-    SwitchConfig,
-    TransformConfig,
-)
+from models.automation.automations.rules.graph import configs
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind
 from models.automation.automations.rules.language.bindings import BindingContext
 from models.automation.automations.rules.language.filters import matches
@@ -21,7 +15,7 @@ from runtime.clock import utc_now
 
 def condition(parameters: JsonObject, context: BindingContext) -> NodeResult:
     """`true` or `false`, from a CEL expression or a filter over the variables."""
-    config = ConditionConfig.model_validate(parameters)
+    config = configs.ConditionConfig.model_validate(parameters)
     if config.expression is None:
         return condition_result(matches(config.filter, context.variables(), utc_now()))
     return condition_result(_holds(config.expression, context, "The condition"))
@@ -33,7 +27,7 @@ def condition_result(result: bool) -> NodeResult:
 
 def switch(parameters: JsonObject, context: BindingContext) -> NodeResult:
     """The first case whose expression holds, else `default`."""
-    for candidate in SwitchConfig.model_validate(parameters).cases:
+    for candidate in configs.SwitchConfig.model_validate(parameters).cases:
         if _holds(candidate.expression, context, f'The case "{candidate.key}"'):
             return switch_result(candidate.key)
     return switch_result(None)
@@ -53,7 +47,7 @@ def switch_result(key: str | None) -> NodeResult:
 
 def transform(parameters: JsonObject, _context: BindingContext) -> NodeResult:
     """The `output` map with its bindings resolved."""
-    return NodeResult(TransformConfig.model_validate(parameters).output)
+    return NodeResult(configs.TransformConfig.model_validate(parameters).output)
 
 
 def join(_parameters: JsonObject, _context: BindingContext) -> NodeResult:
@@ -63,7 +57,7 @@ def join(_parameters: JsonObject, _context: BindingContext) -> NodeResult:
 
 def stop(parameters: JsonObject, _context: BindingContext) -> NodeResult:
     """The value the run ends with; the outcome says how it ends."""
-    config = StopConfig.model_validate(parameters)
+    config = configs.StopConfig.model_validate(parameters)
     output = {**(config.output or {}), "result": config.result}
     if config.message is not None:
         output["message"] = config.message
@@ -72,7 +66,7 @@ def stop(parameters: JsonObject, _context: BindingContext) -> NodeResult:
 
 def respond(parameters: JsonObject, _context: BindingContext) -> NodeResult:
     """`{status, headers, body}`, kept as the node's output; the waiting webhook call finds it."""
-    config = RespondConfig.model_validate(parameters)
+    config = configs.RespondConfig.model_validate(parameters)
     return NodeResult({"status": config.status, "headers": config.headers, "body": config.body})
 
 

@@ -3,13 +3,7 @@
 from collections.abc import Mapping
 
 from activities.automation_runs.nodes.invocation import Invocation, NodeResult, Transaction
-from models.automation.automations.rules.graph.configs import (
-    CreateRecordConfig,
-    DeleteRecordConfig,
-    NotifyConfig,
-    QueryRecordsConfig,
-    UpdateRecordConfig,
-)
+from models.automation.automations.rules.graph import configs
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.base import Id
 from models.data.records import commands, queries
@@ -40,7 +34,7 @@ class RecordNodes:
 
     async def query_records(self, node: Invocation) -> NodeResult:
         """`{records, cursor, count}` of one page."""
-        config = QueryRecordsConfig.model_validate(node.parameters)
+        config = configs.QueryRecordsConfig.model_validate(node.parameters)
         place = node.work, node.actor, config.database_id
         query = await through_its_view(*place, config.query)
         found = await queries.ask_records(*place, query, self._keys)
@@ -52,7 +46,7 @@ class RecordNodes:
 
     async def create_record(self, node: Invocation) -> NodeResult:
         """`{record, created}`; with `upsertBy`, `created` tells whether it is new."""
-        config = CreateRecordConfig.model_validate(node.parameters)
+        config = configs.CreateRecordConfig.model_validate(node.parameters)
         body = CreateRecord(title=config.title, data=config.data, relations=config.relations)
         if config.upsert_by:
             upserted = await commands.upsert_record(
@@ -64,7 +58,7 @@ class RecordNodes:
 
     async def update_record(self, node: Invocation) -> NodeResult:
         """`{record}`, the values merged per key."""
-        config = UpdateRecordConfig.model_validate(node.parameters)
+        config = configs.UpdateRecordConfig.model_validate(node.parameters)
         given = config.model_dump(exclude_unset=True, include=_CHANGES)
         body = UpdateRecord.model_validate(given)
         record = await commands.update_record(node.work, node.actor, config.record_id, body)
@@ -73,7 +67,7 @@ class RecordNodes:
 
     async def delete_record(self, node: Invocation) -> NodeResult:
         """`{record}` as it was."""
-        config = DeleteRecordConfig.model_validate(node.parameters)
+        config = configs.DeleteRecordConfig.model_validate(node.parameters)
         record = await commands.delete_record(node.work, node.actor, config.record_id)
         _require_database(record, config.database_id)
         return _written(record)
@@ -96,7 +90,7 @@ async def notify_members(node: Invocation) -> NodeResult:
     """`{notified}`: the ids of the notified members. Raises NotFoundError for a user who is not a
     member.
     """
-    config = NotifyConfig.model_validate(node.parameters)
+    config = configs.NotifyConfig.model_validate(node.parameters)
     workspace_id, principal = node.actor.workspace_id, node.actor.principal
     if config.role is not None:
         user_ids = await members_with(node.work, workspace_id, config.role)

@@ -8,16 +8,8 @@ from itertools import dropwhile, islice
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from activities.sources.readers import table
 from activities.sources.readers.encodings import SAMPLE, encoding_of
-from activities.sources.readers.table import (
-    Row,
-    RowNumbers,
-    Table,
-    bounded,
-    bounded_lines,
-    headers_of,
-    refuse,
-)
 from models.sources.tabular.rules.cells import Cell, cell
 from models.sources.tabular.rules.options import MAX_CELL_BYTES, ReadOptions, TableFormat
 from models.sources.tabular.rules.proposals import HEADER_SEARCH, header_row
@@ -41,7 +33,7 @@ class _Form(NamedTuple):
     spaced: bool
 
 
-def read_delimited(path: Path, options: ReadOptions) -> Table:
+def read_delimited(path: Path, options: ReadOptions) -> table.Table:
     """The table in a file of delimited text. Raises SourceProblem.
 
     The row of headers counts from the first line that holds a value, as that of a workbook does.
@@ -63,22 +55,22 @@ def read_delimited(path: Path, options: ReadOptions) -> Table:
     _, first = next(below(0), (0, None))
     if first is None:
         what = "header row where expected" if skipped else "line with a value"
-        refuse(f"The file has no {what}.")
+        table.refuse(f"The file has no {what}.")
     width = max([len(first), *(len(line) for _, line in islice(below(), 1_000))])
     named = _cells(first) if header else None
-    headers = headers_of(named, _filled_width(named or [], width, below))
-    numbers = RowNumbers()
+    headers = table.headers_of(named, _filled_width(named or [], width, below))
+    numbers = table.RowNumbers()
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[table.Row]:
         numbers.restart()
         for number, line in below():
             if line:
                 numbers.note(number)
                 yield _as_wide(line, len(headers))
 
-    return Table(
+    return table.Table(
         headers,
-        lambda: bounded(rows()),
+        lambda: table.bounded(rows()),
         header_row=header,
         delimiter=form.delimiter,
         encoding=form.encoding,
@@ -98,7 +90,7 @@ def _form(path: Path, options: ReadOptions) -> _Form:
     return _Form(encoding, delimiter, _is_spaced(lines, delimiter))
 
 
-def _cells(line: list[str]) -> Row:
+def _cells(line: list[str]) -> table.Row:
     return [cell(value) for value in line]
 
 
@@ -123,19 +115,21 @@ def _filled_width(named: Sequence[Cell], width: int, below: Callable[[], Iterato
 def _check_kind(sample: bytes) -> None:
     """Refuse content that is not delimited text."""
     if not sample.strip():
-        refuse("The file is empty.")
+        table.refuse("The file is empty.")
     if _MARKUP.match(sample):
-        refuse("The file is HTML, not delimited text. Check its URL and access.")
+        table.refuse("The file is HTML, not delimited text. Check its URL and access.")
     if sample.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-        refuse("The file is a workbook, not delimited text. Choose the format xlsx, xls or ods.")
+        table.refuse(
+            "The file is a workbook, not delimited text. Choose the format xlsx, xls or ods."
+        )
 
 
 def _read(path: Path, form: _Form) -> Iterator[list[str]]:
     try:
         with path.open(encoding=form.encoding, newline="") as text:
-            yield from read_lines(bounded_lines(text), form.delimiter, spaced=form.spaced)
+            yield from read_lines(table.bounded_lines(text), form.delimiter, spaced=form.spaced)
     except (UnicodeError, LookupError):
-        refuse(f"The file is not encoded in {form.encoding}. Choose its encoding.")
+        table.refuse(f"The file is not encoded in {form.encoding}. Choose its encoding.")
 
 
 def read_lines(
@@ -179,7 +173,7 @@ def read_lines(
     except csv.Error:
         most = MAX_CELL_BYTES // 1024
         _check_quotes(row, read, behind, f", or the cell is longer than {most} KiB")
-        refuse(f"A cell in line {read + 1} is too long: the limit is {most} KiB.")
+        table.refuse(f"A cell in line {read + 1} is too long: the limit is {most} KiB.")
 
 
 def stated_delimiter(line: str) -> str | None:
@@ -199,7 +193,7 @@ def _check_quotes(row: Sequence[str], before: int, behind: re.Pattern[str], but:
             quoted = _QUOTED.match(text, place)
             if quoted is None or _begins_another(text, quoted, behind):
                 line = before + 1 + len(_LINE_END.findall(text, 0, place))
-                refuse(
+                table.refuse(
                     f"The quotation mark that begins a cell in line {line} is not closed{but}."
                     " Close it, or double it where it is part of the text."
                 )
@@ -221,11 +215,11 @@ def _begins_another(text: str, quoted: re.Match[str], behind: re.Pattern[str]) -
     )
 
 
-def _as_wide(line: list[str], width: int) -> Row:
+def _as_wide(line: list[str], width: int) -> table.Row:
     """The cells of a line: missing ones are empty, and none may be beyond the headers."""
     if len(line) > width:
         if any(value.strip() for value in line[width:]):
-            refuse(f"A row has more than {width} cells: {', '.join(line)[:80]}…")
+            table.refuse(f"A row has more than {width} cells: {', '.join(line)[:80]}…")
         line = line[:width]
     cells: list[Cell] = [value if value and not value.isspace() else None for value in line]
     return cells + [None] * (width - len(cells)) if len(cells) < width else cells

@@ -12,16 +12,7 @@ from typing import Any
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from activities.sources.readers.table import (
-    Row,
-    Table,
-    bounded,
-    bounded_lines,
-    check_count,
-    headers_of,
-    refuse,
-    unique,
-)
+from activities.sources.readers import table
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
 from models.core.expressions.rules.json_paths import matches, read_query
 from models.core.values import InvalidValueError, exact_number
@@ -52,7 +43,7 @@ _LOOKED_THROUGH = 1_000
 """Values that are looked through for the rows when no path says where they are."""
 
 
-def read_json(pages: Sequence[Path], options: ReadOptions) -> Table:
+def read_json(pages: Sequence[Path], options: ReadOptions) -> table.Table:
     """The table in pages of JSON, one of them in memory at a time. Raises SourceProblem."""
     if options.format is TableFormat.NDJSON:
         return _table(lambda: chain.from_iterable(_lines(page, options) for page in pages), None)
@@ -96,7 +87,7 @@ def _surveyed(rows: Iterable[Any], columns: Sequence[str]) -> tuple[int, list[st
 def _whole(page: Path, options: ReadOptions) -> JsonValue:
     content = page.read_bytes()
     if not content.strip():
-        refuse("The file is empty.")
+        table.refuse("The file is empty.")
     return _value(content, options, "The file")
 
 
@@ -111,7 +102,7 @@ def _usual_rows(value: object, options: ReadOptions) -> tuple[list[Any], str] | 
         return None
     if len(values) != 1 or not isinstance(values[0], list):
         return None
-    check_count(len(values[0]))
+    table.check_count(len(values[0]))
     return values[0], path
 
 
@@ -125,12 +116,12 @@ def rows_in(value: object, json_path: str | None) -> tuple[list[Any], str]:
     try:
         rows = matches(read_query(json_path), value, _MAX_VISITED)
     except (BindingError, ExpressionLimitError) as error:
-        refuse(f"{json_path}: {error}", ErrorKind.MAPPING)
+        table.refuse(f"{json_path}: {error}", ErrorKind.MAPPING)
     if len(rows) == 1 and isinstance(rows[0], list):
-        check_count(len(rows[0]))
+        table.check_count(len(rows[0]))
         return rows[0], json_path
     if not rows and not _names_a_list(value, json_path):
-        refuse(f"{json_path} not found in the response.", ErrorKind.MAPPING)
+        table.refuse(f"{json_path} not found in the response.", ErrorKind.MAPPING)
     return rows, json_path
 
 
@@ -152,7 +143,7 @@ def _first_list(value: object) -> tuple[list[Any], str]:
             seen += 1
             if isinstance(node, list):
                 if any(isinstance(each, dict) for each in node):
-                    check_count(len(node))
+                    table.check_count(len(node))
                     return node, path
                 empty = empty or (path if not node else None)
             elif isinstance(node, dict):
@@ -161,33 +152,33 @@ def _first_list(value: object) -> tuple[list[Any], str]:
     if empty is not None:
         return [], empty
     if not isinstance(value, dict | list):
-        refuse("The response is not a list of objects. Set jsonPath to the rows.")
+        table.refuse("The response is not a list of objects. Set jsonPath to the rows.")
     rows = value if isinstance(value, list) else [value]
-    check_count(len(rows))
+    table.check_count(len(rows))
     return rows, "$"
 
 
 def _table(
     objects: Callable[[], Iterator[Any]], json_path: str | None, note: str | None = None
-) -> Table:
+) -> table.Table:
     columns: dict[str, None] = {}
     number = 0
     for number, item in enumerate(objects(), start=1):
-        check_count(number)
+        table.check_count(number)
         columns.update(dict.fromkeys(flattened(item)))
         if len(columns) > MAX_COLUMNS:
-            refuse(f"The rows have more than {MAX_COLUMNS} columns.", ErrorKind.TOO_LARGE)
+            table.refuse(f"The rows have more than {MAX_COLUMNS} columns.", ErrorKind.TOO_LARGE)
     if number and not columns:
-        refuse(_NO_COLUMNS if note is None else _EMPTY_OBJECT)
+        table.refuse(_NO_COLUMNS if note is None else _EMPTY_OBJECT)
     names = list(columns)
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[table.Row]:
         for item in objects():
             values = flattened(item)
             yield [values.get(name) for name in names]
 
-    headers = headers_of(names, len(names))
-    return Table(headers, lambda: bounded(rows()), json_path=json_path, note=note)
+    headers = table.headers_of(names, len(names))
+    return table.Table(headers, lambda: table.bounded(rows()), json_path=json_path, note=note)
 
 
 def flattened(row: object) -> Mapping[str, Cell]:
@@ -206,13 +197,13 @@ def _flatten(value: Mapping[str, Any], prefix: str, cells: dict[str, Cell], dept
             _flatten(inner, f"{name}.", cells, depth - 1)
         else:
             # A key may be written as the way to a nested one is.
-            cells[unique(name, cells)] = cell(inner)
+            cells[table.unique(name, cells)] = cell(inner)
 
 
 def _lines(path: Path, options: ReadOptions) -> Iterator[Any]:
     """The values of the lines. Lines in UTF-16 or UTF-32 are not NDJSON."""
     with path.open("rb") as file:
-        for number, line in enumerate(bounded_lines(file), start=1):
+        for number, line in enumerate(table.bounded_lines(file), start=1):
             if line.strip():
                 yield _value(line, options, f"Line {number}")
 
@@ -228,7 +219,7 @@ def _value(content: bytes, options: ReadOptions, what: str) -> JsonValue:
             pass
     text = stated.decode(content)
     if text is None:
-        refuse(f"{what} is not written in {stated.charset or 'utf-8'}. JSON must be UTF-8.")
+        table.refuse(f"{what} is not written in {stated.charset or 'utf-8'}. JSON must be UTF-8.")
     return _parsed(text, what)
 
 
@@ -264,8 +255,8 @@ def _parsed(content: bytes | str, what: str) -> JsonValue:
     except ValueError as error:
         text = content if isinstance(content, str) else content.decode()
         if text.lstrip(f"{_MARK} \t\r\n").startswith("<"):
-            refuse(f"{what} is HTML or XML, not JSON. Check its URL and access.")
-        refuse(f"{what} is not valid JSON: {str(error)[:200]}.")
+            table.refuse(f"{what} is HTML or XML, not JSON. Check its URL and access.")
+        table.refuse(f"{what} is not valid JSON: {str(error)[:200]}.")
     except BaseException as error:
         # The library panics where it is refused memory, and a panic is no Exception.
         if isinstance(error, Exception):

@@ -9,13 +9,7 @@ from activities.sources.readers.json_rows import read_json
 from activities.sources.readers.sqlite import read_sqlite
 from activities.sources.readers.table import Table, refuse
 from activities.sources.readers.workbook import read_workbook
-from models.sources.tabular.rules.options import (
-    MAX_UNZIPPED_BYTES,
-    MAX_ZIP_RATIO,
-    WORKBOOKS,
-    ReadOptions,
-    TableFormat,
-)
+from models.sources.tabular.rules import options as tabular_options
 from models.sources.tabular.rules.problems import ErrorKind
 
 _MAX_ENTRIES = 10_000
@@ -39,14 +33,12 @@ def check_archive(path: Path) -> int:
         refuse("The workbook is encrypted. Save it without a password.")
     unzipped = sum(entry.file_size for entry in entries)
     zipped = max(path.stat().st_size, 1)
-    if unzipped > MAX_UNZIPPED_BYTES:
+    if unzipped > tabular_options.MAX_UNZIPPED_BYTES:
+        limit = tabular_options.MAX_UNZIPPED_BYTES // 1024**2
+        refuse(f"The workbook unpacks to more than {limit} MiB. Split it.", ErrorKind.TOO_LARGE)
+    if unzipped > _SMALL and unzipped / zipped > tabular_options.MAX_ZIP_RATIO:
         refuse(
-            f"The workbook unpacks to more than {MAX_UNZIPPED_BYTES // 1024**2} MiB. Split it.",
-            ErrorKind.TOO_LARGE,
-        )
-    if unzipped > _SMALL and unzipped / zipped > MAX_ZIP_RATIO:
-        refuse(
-            f"The workbook unpacks to more than {MAX_ZIP_RATIO} times its size."
+            f"The workbook unpacks to more than {tabular_options.MAX_ZIP_RATIO} times its size."
             " Save it again in a spreadsheet program, without empty cells.",
             ErrorKind.TOO_LARGE,
         )
@@ -59,9 +51,9 @@ _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _ZIP = b"PK\x03\x04"
 
 
-def unpacked_size(path: Path, options: ReadOptions) -> int:
+def unpacked_size(path: Path, options: tabular_options.ReadOptions) -> int:
     """The bytes that reading the file comes across. Raises SourceProblem beyond the limits."""
-    if options.format in WORKBOOKS:
+    if options.format in tabular_options.WORKBOOKS:
         begin = _begin(path)
         if begin == _ZIP:
             return check_archive(path)
@@ -75,13 +67,13 @@ def unpacked_size(path: Path, options: ReadOptions) -> int:
     return path.stat().st_size
 
 
-def open_table(files: Sequence[Path], options: ReadOptions) -> Table:
+def open_table(files: Sequence[Path], options: tabular_options.ReadOptions) -> Table:
     """The table in a file, or in the pages of JSON. Raises SourceProblem with what to change."""
     if options.query is not None:
         return read_sqlite(files[0], options)
-    if options.format in {TableFormat.JSON, TableFormat.NDJSON}:
+    if options.format in {tabular_options.TableFormat.JSON, tabular_options.TableFormat.NDJSON}:
         return read_json(files, options)
-    if options.format in WORKBOOKS:
+    if options.format in tabular_options.WORKBOOKS:
         return read_workbook(files[0], options)
     return read_delimited(files[0], options)
 

@@ -20,16 +20,8 @@ from python_calamine import (
     SheetVisibleEnum,
 )
 
+from activities.sources.readers import table
 from activities.sources.readers.open_document import CONTENT, read_open_document
-from activities.sources.readers.table import (
-    Row,
-    RowNumbers,
-    Table,
-    bounded,
-    column_letter,
-    headers_of,
-    refuse,
-)
 from activities.sources.readers.workbook_xml import ExactSheet, SheetHead, column_of, read_head
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell, number, with_zeros
 from models.sources.tabular.rules.options import ReadOptions
@@ -44,7 +36,7 @@ _BLOCK = 500
 """Rows whose cells are classified together, a column at a time: most columns hold one type."""
 
 
-def read_workbook(path: Path, options: ReadOptions) -> Table:
+def read_workbook(path: Path, options: ReadOptions) -> table.Table:
     """The table in a sheet: the one named, else the first that is shown. Raises SourceProblem."""
     parts = _parts(path)
     if CONTENT in parts:
@@ -58,16 +50,16 @@ def read_workbook(path: Path, options: ReadOptions) -> Table:
         header = header_row(map(_column, islice(window.rows(sheet, 0), HEADER_SEARCH)))
     first = next(window.rows(sheet, header - 1), None) if header else None
     if header and first is None:
-        refuse(f"The sheet {sheet.name} has no header row where expected.")
-    headers = headers_of(first and [*_column(first)], window.width)
-    numbers = RowNumbers()
+        table.refuse(f"The sheet {sheet.name} has no header row where expected.")
+    headers = table.headers_of(first and [*_column(first)], window.width)
+    numbers = table.RowNumbers()
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[table.Row]:
         numbers.restart()
         below = enumerate(window.rows(sheet, header), start=window.top + header + 1)
-        return bounded(_shown(_cells(below, numbers), window, head))
+        return table.bounded(_shown(_cells(below, numbers), window, head))
 
-    return Table(
+    return table.Table(
         headers,
         rows,
         sheet_name=sheet.name,
@@ -102,7 +94,7 @@ def _open_document(path: Path, options: ReadOptions) -> tuple[_Sheet, Sequence[s
     book = read_open_document(path, options.sheet_name)
     _check_name(options.sheet_name, book.names, book.visible_names)
     if book.sheet is None:
-        refuse("The workbook has no sheet with cells.")
+        table.refuse("The workbook has no sheet with cells.")
     return book.sheet, book.visible_names, SheetHead(uncalculated=book.sheet.uncalculated)
 
 
@@ -119,13 +111,13 @@ def _by_calamine(
         _check_name(options.sheet_name, book.sheet_names, names)
         name = options.sheet_name or next(iter(names), None)
         if name is None:
-            refuse("The workbook has no sheet with cells.")
+            table.refuse("The workbook has no sheet with cells.")
         return ExactSheet(path, book.get_sheet_by_name(name)), names
     except PasswordError:
-        refuse("The workbook is encrypted. Save it without a password.")
+        table.refuse("The workbook is encrypted. Save it without a password.")
     except (CalamineError, OSError, ValueError) as error:
         what = str(error)[:200].removesuffix(".")
-        refuse(f"The workbook is damaged: {what}. Save it again in a spreadsheet program.")
+        table.refuse(f"The workbook is damaged: {what}. Save it again in a spreadsheet program.")
 
 
 def _named(path: Path, parts: Sequence[str]) -> Path:
@@ -140,7 +132,7 @@ def _named(path: Path, parts: Sequence[str]) -> Path:
 def _check_name(wanted: str | None, names: Sequence[str], shown: Sequence[str]) -> None:
     if wanted is not None and wanted not in names:
         known = ", ".join(shown[:20])
-        refuse(f"Sheet {wanted[:100]} not found. Sheets: {known}.")
+        table.refuse(f"Sheet {wanted[:100]} not found. Sheets: {known}.")
 
 
 class _Window:
@@ -156,7 +148,7 @@ class _Window:
         if sheet.start is None or sheet.end is None:
             others = ", ".join(name for name in names[:20] if name != sheet.name)
             also = f" Choose another sheetName: {others}." if others else ""
-            refuse(f"The sheet {sheet.name} is empty.{also}")
+            table.refuse(f"The sheet {sheet.name} is empty.{also}")
         (top, left_column), (bottom, right) = sheet.start, sheet.end
         if cell_range is None:
             return cls(top, left_column, bottom, right)
@@ -164,10 +156,14 @@ class _Window:
         assert found is not None, "the config says what a range is"
         begin_row, begin_column = int(found[2]) - 1, column_of(found[1])
         last = (int(found[4]) - 1, column_of(found[3])) if found[3] else (bottom, right)
-        used = f"{column_letter(left_column)}{top + 1}:{column_letter(right)}{bottom + 1}"
+        extent = (
+            f"{table.column_letter(left_column)}{top + 1}:{table.column_letter(right)}{bottom + 1}"
+        )
         bottom, right = min(bottom, last[0]), min(right, last[1])
         if begin_row > bottom or begin_column > right:
-            refuse(f"The sheet {sheet.name} has no cells in {cell_range}; its cells are in {used}.")
+            table.refuse(
+                f"The sheet {sheet.name} has no cells in {cell_range}; its cells are in {extent}."
+            )
         return cls(begin_row, begin_column, bottom, right)
 
     def rows(self, sheet: _Sheet, skipped: int) -> Iterator[list[Any]]:
@@ -186,7 +182,7 @@ class _Window:
             yield inside + [""] * (self.width - len(inside))
 
 
-def _cells(rows: Iterator[tuple[int, list[Any]]], numbers: RowNumbers) -> Iterator[Row]:
+def _cells(rows: Iterator[tuple[int, list[Any]]], numbers: table.RowNumbers) -> Iterator[table.Row]:
     """The rows that have a cell; sheets are often followed by a million of empty ones."""
     filled = (row for row in rows if row[1].count("") < len(row[1]))
     while block := [*islice(filled, _BLOCK)]:
@@ -209,7 +205,7 @@ def _column(values: Sequence[Any]) -> Sequence[Cell]:
     return [None if type(value) is str and value in _EMPTY else cell(value) for value in values]
 
 
-def _shown(rows: Iterator[Row], window: _Window, head: SheetHead) -> Iterator[Row]:
+def _shown(rows: Iterator[table.Row], window: _Window, head: SheetHead) -> Iterator[table.Row]:
     """The rows with the numbers of some columns as percentages, amounts and codes."""
     typed: dict[int, Callable[[float], Cell]] = {
         **{column: partial(Amount, currency=sign) for column, sign in head.currency.items()},
@@ -224,7 +220,7 @@ def _shown(rows: Iterator[Row], window: _Window, head: SheetHead) -> Iterator[Ro
     return (_typed(row, inside) for row in rows) if inside else rows
 
 
-def _typed(row: Row, types: Mapping[int, Callable[[float], Cell]]) -> Row:
+def _typed(row: table.Row, types: Mapping[int, Callable[[float], Cell]]) -> table.Row:
     cells = [*row]
     for place, made in types.items():
         value = cells[place]

@@ -12,21 +12,7 @@ from api.console.runs.listing import automation_choices
 from api.console.shell import shell_of
 from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.automation import incidents as api
-from api.routers.automation.incidents import (
-    CREATE_RULE,
-    LIST_RULES,
-    READ_RULE,
-    TEST_RULE,
-    WRITE_RULE,
-)
-from models.automation.alert_rules import commands, queries
-from models.automation.alert_rules.shapes import (
-    AlertKind,
-    AlertRuleShape,
-    AlertTest,
-    CreateAlertRule,
-    UpdateAlertRule,
-)
+from models.automation.alert_rules import commands, queries, shapes
 from models.core.access.rules import Scope
 from models.core.base import Id, JsonObject
 from runtime.errors import ConflictError, PlatformError
@@ -38,7 +24,7 @@ ALERT_RULE = f"{ALERT_RULES}/{{alertRuleId}}"
 _PAGE = 50
 
 
-@router.get(ALERT_RULES, access=paged(LIST_RULES))
+@router.get(ALERT_RULES, access=paged(api.LIST_RULES))
 async def get_alert_rules(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the alert rules of a workspace."""
     turn = request.page("console alert rules", _PAGE, cursor)
@@ -48,7 +34,7 @@ async def get_alert_rules(request: ApiRequest, cursor: Cursor = None) -> Respons
     return page(request, "alert_rules.html", shell, listed=listed, cursor=cursor, api=calls)
 
 
-@router.get(ALERT_RULE, access=paged(READ_RULE))
+@router.get(ALERT_RULE, access=paged(api.READ_RULE))
 async def get_alert_rule(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look at an alert rule, and when it fired."""
     return await rule_page(request, cursor)
@@ -57,7 +43,7 @@ async def get_alert_rule(request: ApiRequest, cursor: Cursor = None) -> Response
 async def rule_page(
     request: ApiRequest,
     cursor: str | None = None,
-    outcome: AlertTest | PlatformError | None = None,
+    outcome: shapes.AlertTest | PlatformError | None = None,
 ) -> Response:
     """The page of a rule; with the `outcome` of a test, if it was just tried."""
     rule_id = request.ids["alertRuleId"]
@@ -91,20 +77,24 @@ _EDIT = Access(scopes=[Scope.AUTOMATIONS_WRITE], resource="alert_rule")
 
 
 @router.get(f"{ALERT_RULES}/new", access=paged(Access(scopes=[Scope.AUTOMATIONS_WRITE])))
-async def get_new_alert_rule(request: ApiRequest, kind: AlertKind | None = None) -> Response:
+async def get_new_alert_rule(request: ApiRequest, kind: shapes.AlertKind | None = None) -> Response:
     """Choose what a new rule watches, and then its numbers."""
     if kind is None:
-        return page(request, "new_alert_rule.html", await shell_of(request), kinds=list(AlertKind))
+        return page(
+            request, "new_alert_rule.html", await shell_of(request), kinds=list(shapes.AlertKind)
+        )
     return await _form(request, BLANK, kind)
 
 
-async def _form(request: ApiRequest, entered: Entered, kind: AlertKind | None = None) -> Response:
+async def _form(
+    request: ApiRequest, entered: Entered, kind: shapes.AlertKind | None = None
+) -> Response:
     rule = await _rule(request) if request.ids.get("alertRuleId") else None
     kind = rule.kind if rule else kind or _kind(entered.texts)
     shell = await shell_of(request)
     recipients = [request.principal.user_id] if rule is None else rule.recipient_user_ids
     connections = {}
-    if kind is AlertKind.CONNECTION_FAILING:
+    if kind is shapes.AlertKind.CONNECTION_FAILING:
         stored = [] if rule is None else [Id(rule.condition["connectionId"])]
         connections = await connection_names(request, stored)
     values = values_of(Fields.model_validate(entered.texts), kind, rule)
@@ -128,12 +118,12 @@ async def _form(request: ApiRequest, entered: Entered, kind: AlertKind | None = 
     )
 
 
-@router.post(ALERT_RULES, access=paged(CREATE_RULE), errors=[ConflictError])
+@router.post(ALERT_RULES, access=paged(api.CREATE_RULE), errors=[ConflictError])
 @redisplays(_form)
 async def create_alert_rule_by_form(request: ApiRequest, body: Fields) -> Response:
     """Make an alert rule, and lead to it."""
     kind = _kind(body.texts)
-    wanted = read_as(CreateAlertRule, values_of(body, kind))
+    wanted = read_as(shapes.CreateAlertRule, values_of(body, kind))
     outcome = await commands.create_rule(request.work, request.actor, request.new_id, wanted)
     return see_other(_path(request, outcome.id))
 
@@ -144,7 +134,7 @@ async def get_alert_rule_form(request: ApiRequest) -> Response:
     return await _form(request, BLANK)
 
 
-@router.post(f"{ALERT_RULE}/edit", access=paged(WRITE_RULE))
+@router.post(f"{ALERT_RULE}/edit", access=paged(api.WRITE_RULE))
 @redisplays(_form)
 async def edit_alert_rule(request: ApiRequest, body: Fields) -> Response:
     """Change an alert rule."""
@@ -154,28 +144,28 @@ async def edit_alert_rule(request: ApiRequest, body: Fields) -> Response:
     return see_other(_path(request, rule.id))
 
 
-@router.post(f"{ALERT_RULE}/enable", access=paged(WRITE_RULE))
+@router.post(f"{ALERT_RULE}/enable", access=paged(api.WRITE_RULE))
 async def enable_alert_rule(request: ApiRequest) -> Response:
     """Have an alert rule be looked at again."""
     await _update(request, {"enabled": True})
     return see_other(_path(request, _id(request)))
 
 
-@router.post(f"{ALERT_RULE}/disable", access=paged(WRITE_RULE))
+@router.post(f"{ALERT_RULE}/disable", access=paged(api.WRITE_RULE))
 async def disable_alert_rule(request: ApiRequest) -> Response:
     """Leave an alert rule alone; if it fires, that is over."""
     await _update(request, {"enabled": False})
     return see_other(_path(request, _id(request)))
 
 
-@router.post(f"{ALERT_RULE}/delete", access=paged(WRITE_RULE))
+@router.post(f"{ALERT_RULE}/delete", access=paged(api.WRITE_RULE))
 async def delete_alert_rule_by_form(request: ApiRequest) -> Response:
     """Delete an alert rule with its firings."""
     await commands.delete_rule(request.work, request.actor, _id(request))
     return see_other(_path(request))
 
 
-@router.post(f"{ALERT_RULE}/test", access=paged(TEST_RULE), errors=[ConflictError])
+@router.post(f"{ALERT_RULE}/test", access=paged(api.TEST_RULE), errors=[ConflictError])
 async def try_alert_rule(request: ApiRequest) -> Response:
     """Look at what an alert rule sees now; nobody is told."""
     rule_id = _id(request)
@@ -186,18 +176,18 @@ async def try_alert_rule(request: ApiRequest) -> Response:
 
 
 async def _update(request: ApiRequest, values: object) -> None:
-    wanted = read_as(UpdateAlertRule, values)
+    wanted = read_as(shapes.UpdateAlertRule, values)
     await commands.update_rule(request.work, request.actor, _id(request), wanted)
 
 
-async def _rule(request: ApiRequest) -> AlertRuleShape:
+async def _rule(request: ApiRequest) -> shapes.AlertRuleShape:
     return await queries.get_rule(request.work, request.actor, _id(request))
 
 
-def _kind(texts: Mapping[str, str]) -> AlertKind:
+def _kind(texts: Mapping[str, str]) -> shapes.AlertKind:
     """The kind that the form was made for; the first one where somebody wrote another."""
-    kinds = {kind.value: kind for kind in AlertKind}
-    return kinds.get(texts.get("kind", ""), AlertKind.FAILURES)
+    kinds = {kind.value: kind for kind in shapes.AlertKind}
+    return kinds.get(texts.get("kind", ""), shapes.AlertKind.FAILURES)
 
 
 def _id(request: ApiRequest) -> Id:
@@ -208,20 +198,20 @@ def _path(request: ApiRequest, *parts: object) -> str:
     return "/".join(("/workspaces", str(request.workspace_id), "alert-rules", *map(str, parts)))
 
 
-NUMBERS: Mapping[AlertKind, Sequence[str]] = {
-    AlertKind.FAILURES: ("runs", "minutes"),
-    AlertKind.SILENCE: ("minutes",),
-    AlertKind.DURATION: ("minutes",),
-    AlertKind.QUEUE_AGE: ("minutes",),
-    AlertKind.WORKER_GONE: ("minutes",),
-    AlertKind.CONNECTION_FAILING: ("failures", "minutes"),
+NUMBERS: Mapping[shapes.AlertKind, Sequence[str]] = {
+    shapes.AlertKind.FAILURES: ("runs", "minutes"),
+    shapes.AlertKind.SILENCE: ("minutes",),
+    shapes.AlertKind.DURATION: ("minutes",),
+    shapes.AlertKind.QUEUE_AGE: ("minutes",),
+    shapes.AlertKind.WORKER_GONE: ("minutes",),
+    shapes.AlertKind.CONNECTION_FAILING: ("failures", "minutes"),
 }
 """The numbers of a condition, by its kind."""
 ABOUT_RUNS = {
-    AlertKind.FAILURES,
-    AlertKind.SILENCE,
-    AlertKind.DURATION,
-    AlertKind.QUEUE_AGE,
+    shapes.AlertKind.FAILURES,
+    shapes.AlertKind.SILENCE,
+    shapes.AlertKind.DURATION,
+    shapes.AlertKind.QUEUE_AGE,
 }
 """The kinds that take filters of runs."""
 FILTERS = ("automationId", "errorCode", "failedNodeId")
@@ -230,24 +220,26 @@ STARTS: Mapping[str, int] = {"runs": 10, "minutes": 15, "failures": 3}
 """The numbers of a new rule."""
 
 
-def fields_of(kind: AlertKind) -> list[str]:
+def fields_of(kind: shapes.AlertKind) -> list[str]:
     """The names of the fields that show what is wrong with them."""
-    places = [*NUMBERS[kind], *(["outcome"] if kind is AlertKind.SILENCE else [])]
-    if kind is AlertKind.CONNECTION_FAILING:
+    places = [*NUMBERS[kind], *(["outcome"] if kind is shapes.AlertKind.SILENCE else [])]
+    if kind is shapes.AlertKind.CONNECTION_FAILING:
         places.append("connectionId")
     queries = [f"query.{name}" for name in FILTERS] if kind in ABOUT_RUNS else []
     return ["label", "repeatMinutes", *(f"condition.{place}" for place in [*places, *queries])]
 
 
-def values_of(body: Fields, kind: AlertKind, before: AlertRuleShape | None = None) -> JsonObject:
+def values_of(
+    body: Fields, kind: shapes.AlertKind, before: shapes.AlertRuleShape | None = None
+) -> JsonObject:
     """The body of the operation; of a rule there was `before` the other filters stay."""
     texts = body.texts
     condition: JsonObject = {"kind": kind.value}
     for name in NUMBERS[kind]:
         condition[name] = number_of(texts.get(f"condition.{name}", ""))
-    if kind is AlertKind.SILENCE:
+    if kind is shapes.AlertKind.SILENCE:
         condition["outcome"] = texts.get("condition.outcome", "ended")
-    if kind is AlertKind.CONNECTION_FAILING:
+    if kind is shapes.AlertKind.CONNECTION_FAILING:
         condition["connectionId"] = texts.get("condition.connectionId", "")
     if kind in ABOUT_RUNS:
         stored = {} if before is None else before.condition.get("query", {})

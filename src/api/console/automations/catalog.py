@@ -23,15 +23,7 @@ from models.automation.automations.rules.graph.configs import CONFIGS
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, EdgeOutcome, NodeKind
 from models.automation.automations.rules.graph.node_checks import DECIDING, STATIC
 from models.automation.automations.rules.graph.outputs import OUTPUTS
-from models.automation.automations.rules.language.bindings import (
-    RUN_FACTS,
-    SENDERS,
-    BindingContext,
-    BindingError,
-    is_binding,
-    problems,
-    resolve,
-)
+from models.automation.automations.rules.language import bindings
 from models.automation.automations.rules.triggers import kinds as triggers
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
@@ -176,7 +168,7 @@ class Evaluated(Shape):
 async def evaluate_value(body: Evaluation) -> Data[Evaluated]:
     """Evaluate a binding for the data of a run or a test."""
     # Each binding may take all the processor time of an evaluation, so a request has one.
-    if not is_binding(body.value):
+    if not bindings.is_binding(body.value):
         raise ValidationError.at("value", "must be a binding")
     return Data(await evaluate_bounded(partial(evaluated, body)))
 
@@ -242,7 +234,7 @@ async def report_editor(request: ApiRequest, body: Tab) -> Data[DraftNews]:
 
 def evaluated(body: Evaluation) -> Evaluated:
     """The value for this data. Secrets stay names."""
-    context = BindingContext(
+    context = bindings.BindingContext(
         trigger=body.trigger,
         nodes=body.nodes,
         run=body.run,
@@ -252,11 +244,11 @@ def evaluated(body: Evaluation) -> Evaluated:
         sends_secrets=True,
     )
     try:
-        problem = next(problems(body.value), None)
+        problem = next(bindings.problems(body.value), None)
         if problem is not None:
             return Evaluated(error=problem[1], invalid=True)
-        return Evaluated(value=resolve(body.value, context))
-    except BindingError as error:
+        return Evaluated(value=bindings.resolve(body.value, context))
+    except bindings.BindingError as error:
         return Evaluated(error=error.message)
 
 
@@ -289,7 +281,7 @@ _VARIABLES = (
     ("nodes", "The outputs of earlier nodes, by their ids.", ()),
     ("item", "The item of the loop around the node.", ()),
     ("index", "The number of the iteration, from 0.", ()),
-    ("run", "Facts of the run.", RUN_FACTS),
+    ("run", "Facts of the run.", bindings.RUN_FACTS),
     ("vars", "The variables of the automation.", ()),
 )
 
@@ -309,7 +301,7 @@ def _kind(kind: NodeKind, title: str, group: str, says: str) -> JsonObject:
         ],
         "schema": _labelled(CONFIGS[kind], kind.value),
         "fixed": sorted(_fixed(kind)),
-        "secrets": kind in SENDERS,
+        "secrets": kind in bindings.SENDERS,
         "output": {
             "keys": [
                 {"name": key, "description": schema.get("description", "")}

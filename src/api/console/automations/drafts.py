@@ -19,16 +19,10 @@ from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest, QueryId
 from api.routers.automation import automations as api
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
-from models.automation.automations import commands, queries
+from models.automation.automations import commands, queries, shapes
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
 from models.automation.automations.rules.graph.differences import difference
 from models.automation.automations.rules.graph.shapes import Graph
-from models.automation.automations.shapes import (
-    AutomationDetail,
-    PublishAutomation,
-    UpdateAutomation,
-    ValidateAutomation,
-)
 from models.core.base import Id, JsonObject
 from models.core.values import InputMoment
 from runtime.errors import ConflictError, Detail, PlatformError, ValidationError
@@ -127,7 +121,7 @@ async def check_draft(request: ApiRequest, body: Draft) -> Response:
     """Find what is wrong with a draft, and draw it, without saving it."""
 
     async def check() -> Sequence[ReferenceIssue]:
-        draft = read_as(ValidateAutomation, _content(body))
+        draft = read_as(shapes.ValidateAutomation, _content(body))
         found = await commands.validate(
             request.work, request.actor, request.ids["automationId"], draft
         )
@@ -152,10 +146,10 @@ async def save_draft(request: ApiRequest, body: Draft) -> Response:
 async def publish_written_draft(request: ApiRequest, body: Draft) -> Response:
     """Save a draft and publish it, both or neither."""
 
-    async def publish() -> AutomationDetail:
+    async def publish() -> shapes.AutomationDetail:
         saved = await _save(request, body)
         wanted = read_as(
-            PublishAutomation,
+            shapes.PublishAutomation,
             {"note": body.note or None, "expectedDraftVersionId": str(saved.draft_version_id)},
         )
         place = request.services.keys, request.ids["automationId"]
@@ -176,11 +170,11 @@ async def discard_by_hand(request: ApiRequest) -> Response:
     return see_other(path_of(request))
 
 
-async def _save(request: ApiRequest, body: Draft) -> AutomationDetail:
+async def _save(request: ApiRequest, body: Draft) -> shapes.AutomationDetail:
     values = _content(body)
     if body.draft_version_id:
         values["expectedDraftVersionId"] = body.draft_version_id
-    wanted = read_as(UpdateAutomation, values)
+    wanted = read_as(shapes.UpdateAutomation, values)
     place = request.services.keys, request.ids["automationId"]
     return await commands.update_automation(
         request.work, request.actor, *place, wanted, body.updated_at
@@ -223,7 +217,7 @@ def _picture(text: str) -> Picture | None:
 
 async def _editor(
     request: ApiRequest,
-    automation: AutomationDetail,
+    automation: shapes.AutomationDetail,
     written: Written,
     notice: Notice | None = None,
     *,

@@ -17,27 +17,10 @@ from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.automation import automation_runs as runs_api
 from api.routers.automation import automations as api
 from api.routers.automation.automations import AUTOMATION, AUTOMATIONS, READ, VERSION, WRITE
+from models.automation.automation_runs import history
 from models.automation.automation_runs.canary_releases import CanaryShare, canary_share
-from models.automation.automation_runs.history import (
-    LastRun,
-    Outcomes,
-    last_runs_of,
-    recent_outcomes,
-)
-from models.automation.automations import commands, queries
-from models.automation.automations.rules.graph.differences import (
-    GraphDifference,
-    difference,
-    united,
-)
-from models.automation.automations.shapes import (
-    AutomationDetail,
-    AutomationSummary,
-    AutomationVersionDetail,
-    AutomationVersionShape,
-    PublishAutomation,
-    UpdateAutomation,
-)
+from models.automation.automations import commands, queries, shapes
+from models.automation.automations.rules.graph import differences
 from models.automation.run_overviews import GraphNodeShape, RunGraph
 from models.core.access.rules import Level, Scope
 from models.core.base import Id, InputId, JsonObject
@@ -90,7 +73,7 @@ async def get_automation_page(request: ApiRequest) -> Response:
 async def enable_automation(request: ApiRequest, body: Enable) -> Response:
     """Let an automation run by its trigger, or stop that."""
     automation_id = request.ids["automationId"]
-    wanted = UpdateAutomation(enabled=body.enabled == "true")
+    wanted = shapes.UpdateAutomation(enabled=body.enabled == "true")
     found = await commands.update_automation(
         request.work, request.actor, request.services.keys, automation_id, wanted, None
     )
@@ -101,7 +84,7 @@ async def enable_automation(request: ApiRequest, body: Enable) -> Response:
 @router.post(f"{_ONE}/publish", access=paged(WRITE), errors=[ConflictError])
 async def publish_draft(request: ApiRequest, body: Publish) -> Response:
     """Publish the draft, if it is the one that the person has looked at."""
-    wanted = PublishAutomation(note=body.note, expectedDraftVersionId=body.draft_version_id)
+    wanted = shapes.PublishAutomation(note=body.note, expectedDraftVersionId=body.draft_version_id)
     found = await commands.publish(
         request.work, request.actor, request.services.keys, request.ids["automationId"], wanted
     )
@@ -126,7 +109,7 @@ def path_of(request: ApiRequest) -> str:
     return f"/workspaces/{request.workspace_id}/automations/{request.ids['automationId']}"
 
 
-async def automation_of(request: ApiRequest) -> AutomationDetail:
+async def automation_of(request: ApiRequest) -> shapes.AutomationDetail:
     """The automation that is asked for. Raises NotFoundError."""
     keys, automation_id = request.services.keys, request.ids["automationId"]
     return await queries.detail(request.work, request.actor, keys, automation_id)
@@ -136,9 +119,9 @@ async def automation_of(request: ApiRequest) -> AutomationDetail:
 class AutomationRow:
     """An automation in the list, with its last run and how its last runs ended."""
 
-    automation: AutomationSummary
-    last: LastRun | None
-    outcomes: Outcomes | None
+    automation: shapes.AutomationSummary
+    last: history.LastRun | None
+    outcomes: history.Outcomes | None
 
 
 async def rows_of(
@@ -148,8 +131,8 @@ async def rows_of(
     page = request.page("automations", PAGE, cursor)
     listed = await queries.list_automations(request.work, request.actor, page)
     ids = [one.id for one in listed.automations]
-    last = await last_runs_of(request.work, request.actor, ids)
-    outcomes = await recent_outcomes(request.work, request.actor, ids, _ENDED)
+    last = await history.last_runs_of(request.work, request.actor, ids)
+    outcomes = await history.recent_outcomes(request.work, request.actor, ids, _ENDED)
     rows = [
         AutomationRow(one, last.get(one.id), outcomes.get(one.id)) for one in listed.automations
     ]
@@ -181,12 +164,12 @@ class Picture:
 class AutomationContent:
     """The content of the page of one automation."""
 
-    automation: AutomationDetail
+    automation: shapes.AutomationDetail
     picture: Picture | None
     example: JsonObject
     """The payload that a run by hand starts with, unless the person writes another."""
     may_act: bool
-    versions: Sequence[AutomationVersionShape]
+    versions: Sequence[shapes.AutomationVersionShape]
     runs: Listing
     canary: CanaryShare | None
     rests: str | None
@@ -237,13 +220,13 @@ async def _rests(request: ApiRequest) -> str | None:
     return None
 
 
-def _example(found: AutomationDetail) -> JsonObject:
+def _example(found: shapes.AutomationDetail) -> JsonObject:
     payloads = [] if found.graph is None else found.graph.get("testPayloads") or []
     example: JsonObject = payloads[0].get("payload", {}) if payloads else {}
     return example
 
 
-def _calls(found: AutomationDetail, shell: Shell) -> Mapping[str, str]:
+def _calls(found: shapes.AutomationDetail, shell: Shell) -> Mapping[str, str]:
     return shell.calls(
         api.get_automation,
         (runs_api.run_automation, {"triggerPayload": {}}),
@@ -294,18 +277,20 @@ async def restore_by_hand(request: ApiRequest) -> Response:
     return see_other(f"/workspaces/{request.workspace_id}/automations/{ids[0]}/edit")
 
 
-async def _version(request: ApiRequest, version_id: Id) -> AutomationVersionDetail:
+async def _version(request: ApiRequest, version_id: Id) -> shapes.AutomationVersionDetail:
     automation_id = request.ids["automationId"]
     return await queries.version_detail(request.work, request.actor, automation_id, version_id)
 
 
 def _compared(
-    other: AutomationVersionDetail | None, version: AutomationVersionDetail
-) -> tuple[Picture, GraphDifference | None]:
+    other: shapes.AutomationVersionDetail | None, version: shapes.AutomationVersionDetail
+) -> tuple[Picture, differences.GraphDifference | None]:
     """The picture of a version, or of two of them with the differences."""
     if other is None:
         return picture_of(version.graph), None
-    changes = difference(other.graph, version.graph, other.trigger_config, version.trigger_config)
+    changes = differences.difference(
+        other.graph, version.graph, other.trigger_config, version.trigger_config
+    )
     return picture_of_both(other.graph, version.graph, changes), changes
 
 
@@ -314,9 +299,11 @@ def picture_of(graph: JsonObject) -> Picture:
     return Picture(_drawn(graph), notes=graph.get("notes") or ())
 
 
-def picture_of_both(before: JsonObject, after: JsonObject, changes: GraphDifference) -> Picture:
+def picture_of_both(
+    before: JsonObject, after: JsonObject, changes: differences.GraphDifference
+) -> Picture:
     """Two graphs in one picture, with what is added, removed and changed."""
-    union = _drawn(united(before, after))
+    union = _drawn(differences.united(before, after))
     edge_changes = {(edge.source, edge.target): edge.change.value for edge in changes.edges}
     edges = {
         edge.id: edge_changes[edge.source, edge.target]

@@ -25,12 +25,8 @@ from models.automation.automation_runs.queries import load_run
 from models.automation.automation_runs.shapes import RunNow, TestRun
 from models.automation.automations import queries
 from models.automation.automations.rules.attributes import Attributes
+from models.automation.automations.rules.triggers import kinds as trigger_kinds
 from models.automation.automations.rules.triggers.configs import read_trigger
-from models.automation.automations.rules.triggers.kinds import (
-    SECRET_HEADER,
-    Webhook,
-    WebhookTrigger,
-)
 from models.automation.automations.shapes import AutomationDetail
 from runtime.errors import RunError, ValidationError
 
@@ -134,7 +130,7 @@ def webhook_help(automation: AutomationDetail, base: str) -> WebhookHelp | None:
     """The help for an automation with a webhook, for who may know its address."""
     config = automation.trigger_config
     trigger = None if config is None else read_trigger(config)
-    if not isinstance(trigger, WebhookTrigger) or automation.webhook_path is None:
+    if not isinstance(trigger, trigger_kinds.WebhookTrigger) or automation.webhook_path is None:
         return None
     url = f"{base}{automation.webhook_path}"
     waits = f"The result of the run, if it ends within {trigger.wait_seconds} s"
@@ -147,7 +143,7 @@ def webhook_help(automation: AutomationDetail, base: str) -> WebhookHelp | None:
     )
 
 
-def _authentication(webhook: Webhook) -> str:
+def _authentication(webhook: trigger_kinds.Webhook) -> str:
     name = webhook.secret_name
     secret = "webhook secret" if name is None else f"workspace secret {name}"
     match webhook.auth:
@@ -156,7 +152,7 @@ def _authentication(webhook: Webhook) -> str:
         case "basic":
             return f"Basic: any user name, with the {secret} as the password"
         case "header":
-            return f"Header {webhook.header or SECRET_HEADER} with the {secret}"
+            return f"Header {webhook.header or trigger_kinds.SECRET_HEADER} with the {secret}"
     signing = webhook.signing
     if signing.scheme == "standard_webhooks":
         return f"Signature with the {secret} (Standard Webhooks)"
@@ -166,7 +162,7 @@ def _authentication(webhook: Webhook) -> str:
 _EXAMPLE = '{"hello": "world"}'
 
 
-def webhook_call(webhook: Webhook, url: str) -> str:
+def webhook_call(webhook: trigger_kinds.Webhook, url: str) -> str:
     """A call that the webhook accepts, for a shell in which `WEBHOOK_SECRET` is set."""
     method = "POST" if "POST" in webhook.methods else webhook.methods[0]
     body = "" if method in {"GET", "DELETE"} else _EXAMPLE
@@ -180,7 +176,7 @@ def webhook_call(webhook: Webhook, url: str) -> str:
     return "\n".join([*secret, *before, " \\\n  ".join(lines)])
 
 
-def _credentials(webhook: Webhook) -> tuple[Sequence[str], Sequence[str]]:
+def _credentials(webhook: trigger_kinds.Webhook) -> tuple[Sequence[str], Sequence[str]]:
     """Commands that go before a call, and the options of curl that authenticate it."""
     match webhook.auth:
         case "none":
@@ -188,7 +184,7 @@ def _credentials(webhook: Webhook) -> tuple[Sequence[str], Sequence[str]]:
         case "basic":
             return [], ['-u "webhook:$WEBHOOK_SECRET"']
         case "header":
-            return [], [f'-H "{webhook.header or SECRET_HEADER}: $WEBHOOK_SECRET"']
+            return [], [f'-H "{webhook.header or trigger_kinds.SECRET_HEADER}: $WEBHOOK_SECRET"']
     signing = webhook.signing
     if signing.scheme == "standard_webhooks":
         return _STANDARD, [

@@ -23,14 +23,9 @@ from models.automation import circuit_breakers as breakers
 from models.automation.automation_runs import canary_releases
 from models.automation.automation_runs.canary_releases import StartCanary
 from models.automation.automation_runs.rules import RunStatus
-from models.automation.automations import commands, queries
+from models.automation.automations import commands, queries, shapes
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.automations.schedules import preview_stored
-from models.automation.automations.shapes import (
-    AutomationDetail,
-    SchedulePreview,
-    UpdateAutomation,
-)
 from models.automation.circuit_breakers import SetCircuitBreaker
 from models.automation.circuit_breakers import read_breaker as breaker_of
 from models.core.access.rules import Level
@@ -88,7 +83,7 @@ async def _settings(
 @redisplays(_settings)
 async def rename_automation(request: ApiRequest, body: Rename) -> Response:
     """Give an automation another name."""
-    wanted = read_as(UpdateAutomation, {"label": body.label})
+    wanted = read_as(shapes.UpdateAutomation, {"label": body.label})
     place = request.services.keys, request.ids["automationId"]
     await commands.update_automation(request.work, request.actor, *place, wanted)
     return see_other(queried(f"{path_of(request)}/settings", notice=Notice.SAVED))
@@ -138,8 +133,8 @@ async def delete_by_hand(request: ApiRequest) -> Response:
 
 
 async def _preview(
-    request: ApiRequest, automation: AutomationDetail
-) -> tuple[SchedulePreview | None, str]:
+    request: ApiRequest, automation: shapes.AutomationDetail
+) -> tuple[shapes.SchedulePreview | None, str]:
     """The next due times of a schedule, or why there are none."""
     if automation.trigger is not TriggerKind.SCHEDULE:
         return None, ""

@@ -17,15 +17,8 @@ from api.routers.workspace.ai_runs import READ as READ_RUN
 from models.core.access.rules import Scope
 from models.messages.jobs.store import own_job
 from models.people.users import display_name
-from models.workspace.changes import commands, queries
+from models.workspace.changes import commands, queries, shapes
 from models.workspace.changes.rules import WAITING, ChangeStatus, Stake
-from models.workspace.changes.shapes import (
-    ApplyChanges,
-    ApplyResult,
-    ChangeSetDetail,
-    CreateAiRun,
-    RejectChanges,
-)
 from models.workspace.starters import seeding
 from runtime.errors import ConflictError, InProgressError, NotFoundError
 from runtime.temporal.families import Family
@@ -72,7 +65,7 @@ async def _list(request: ApiRequest, entered: Entered, cursor: str | None = None
 @redisplays(_list)
 async def plan_by_form(request: ApiRequest, body: Instruction) -> Response:
     """Have changes planned, and lead to where they will stand."""
-    content = read_as(CreateAiRun, given({"instruction": body.instruction}))
+    content = read_as(shapes.CreateAiRun, given({"instruction": body.instruction}))
     keys = request.services.keys
     await seeding.plan_run(request.work, request.actor, keys, request.new_id, content)
     return see_other(f"/workspaces/{request.workspace_id}/changes/{request.new_id}/plan")
@@ -83,7 +76,7 @@ async def get_plan(request: ApiRequest) -> Response:
     """Wait for the plan of changes."""
     work, actor, change_id = request.work, request.actor, request.ids["changeId"]
     try:
-        planned: ChangeSetDetail | None = await queries.get_changes(work, actor, change_id)
+        planned: shapes.ChangeSetDetail | None = await queries.get_changes(work, actor, change_id)
     except NotFoundError:
         await own_job(work, actor, Family.CHANGE_PLAN, change_id)
         planned = await seeding.plan_outcome(work, actor, change_id, last=False)
@@ -104,7 +97,8 @@ async def apply_by_form(request: ApiRequest, body: Fields) -> Response:
     work, actor, change_id = request.work, request.actor, request.ids["changeId"]
     indexes = [int(name) for name in body.checked("operation") if name.isdecimal()]
     content = read_as(
-        ApplyChanges, given({"approvedIndexes": sorted(indexes), "dryRun": "try" in body.texts})
+        shapes.ApplyChanges,
+        given({"approvedIndexes": sorted(indexes), "dryRun": "try" in body.texts}),
     )
     if not content.dry_run and await api.apply_request(request, change_id, content):
         return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
@@ -124,13 +118,13 @@ async def apply_by_form(request: ApiRequest, body: Fields) -> Response:
 async def reject_by_form(request: ApiRequest, body: Rejection) -> Response:
     """Reject what waits to be applied."""
     change_id = request.ids["changeId"]
-    reason = read_as(RejectChanges, given({"reason": body.reason})).reason
+    reason = read_as(shapes.RejectChanges, given({"reason": body.reason})).reason
     await commands.reject(request.work, request.actor, change_id, reason)
     return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
 
 
 async def _shown(
-    request: ApiRequest, entered: Entered, tried: ApplyResult | None = None
+    request: ApiRequest, entered: Entered, tried: shapes.ApplyResult | None = None
 ) -> Response:
     change_id = request.ids["changeId"]
     changes = await queries.get_changes(request.work, request.actor, change_id)

@@ -19,13 +19,8 @@ from models.data.fields.queries import load_schema
 from models.data.fields.rules.fields import TITLE_KEY, FieldKind, FieldSpec, FieldSpecs
 from models.data.fields.rules.settings import Aggregate, aggregate_result
 from models.data.fields.rules.values import value_form
+from models.data.records import shapes as record_shapes
 from models.data.records.queries import ask_records
-from models.data.records.shapes import (
-    MAX_AGGREGATES,
-    RecordDetail,
-    RecordGroup,
-    RecordQuery,
-)
 from models.data.views.queries import through_its_view
 from models.data.views.rules.kinds import ViewKind
 from models.data.views.shapes import ViewShape
@@ -81,7 +76,9 @@ class Selection:
         """The parameters of the URL that show the same columns, but for one."""
         return self.query(columns=",".join(one.key for one in columns if one.key != key))
 
-    def body(self, fields: FieldSpecs, columns: Sequence[FieldSpec] = ()) -> RecordQuery:
+    def body(
+        self, fields: FieldSpecs, columns: Sequence[FieldSpec] = ()
+    ) -> record_shapes.RecordQuery:
         """The query of the API that asks for the same. Raises ValidationError."""
         query: JsonObject = {"limit": PAGE, "includeArchived": self.archived}
         if self.view is not None:
@@ -98,10 +95,10 @@ class Selection:
                 {"op": self.total.value, "field": one.key, "as": one.key}
                 for one in columns
                 if aggregate_result(self.total, value_form(one)) is not None
-            ][:MAX_AGGREGATES]
+            ][: record_shapes.MAX_AGGREGATES]
         if self.field and self.comparison:
             query["filter"] = self._filter(fields)
-        return read_as(RecordQuery, given(query))
+        return read_as(record_shapes.RecordQuery, given(query))
 
     def _filter(self, fields: FieldSpecs) -> JsonObject:
         assert self.field is not None
@@ -116,7 +113,7 @@ class Selection:
 class Row:
     """A record of a list."""
 
-    record: RecordDetail
+    record: record_shapes.RecordDetail
     cells: Sequence[Cell]
 
 
@@ -131,7 +128,7 @@ class Listing:
     problem: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     """The names of people in the records, by id."""
-    groups: Sequence[RecordGroup] = ()
+    groups: Sequence[record_shapes.RecordGroup] = ()
     group_key: str = ""
     """The field of the groups."""
     more_groups: bool = False

@@ -9,15 +9,6 @@ from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
 from api.console.databases import listing as arrangements
-from api.console.databases.listing import (
-    PAGE,
-    Listing,
-    Selection,
-    equal_call,
-    listing,
-    query_of,
-    totals_of,
-)
 from api.console.entered import BLANK, Form, given, read_as
 from api.console.forms import done, paged
 from api.console.records.entry import COMPARISONS, Comparison
@@ -33,11 +24,7 @@ from api.routers.data.databases import DATABASE, DATABASES
 from models.content.files.queries import readable_files
 from models.core.access.rules import Level, Scope, level_on
 from models.core.base import Id
-from models.data.database_templates.templates import (
-    CreateFromTemplate,
-    create_from_template,
-    list_templates,
-)
+from models.data.database_templates import templates
 from models.data.databases import queries
 from models.data.databases.commands import create_database, delete_database
 from models.data.databases.shapes import CreateDatabase, DatabaseDetail
@@ -95,8 +82,8 @@ async def create(request: ApiRequest, body: NewDatabase) -> Response:
         database = await create_database(work, actor, empty)
     else:
         fields = {"templateId": body.template, "label": body.label}
-        copy = read_as(CreateFromTemplate, given(fields))
-        database = await create_from_template(work, actor, copy.template_id, copy)
+        copy = read_as(templates.CreateFromTemplate, given(fields))
+        database = await templates.create_from_template(work, actor, copy.template_id, copy)
     return see_other(f"/workspaces/{actor.workspace_id}/databases/{database.id}")
 
 
@@ -108,7 +95,12 @@ async def get_new(request: ApiRequest) -> Response:
         (api.create_database_from_template, {"templateId": "tasks"}), api.create_database
     )
     return page(
-        request, "new_database.html", shell, entered=BLANK, templates=list_templates(), api=calls
+        request,
+        "new_database.html",
+        shell,
+        entered=BLANK,
+        templates=templates.list_templates(),
+        api=calls,
     )
 
 
@@ -130,7 +122,7 @@ async def get_database(  # noqa: PLR0913  # the filters of a list
     archived: Flag = False,
 ) -> Response:
     """Look at the records of a database, as one of its views shows them."""
-    selection = Selection(
+    selection = arrangements.Selection(
         view=view,
         search=search,
         sort=sort,
@@ -149,7 +141,7 @@ async def get_database(  # noqa: PLR0913  # the filters of a list
 async def _database_page(
     request: ApiRequest,
     database: DatabaseDetail,
-    selection: Selection,
+    selection: arrangements.Selection,
     cursor: str | None,
     month: str | None,
 ) -> Response:
@@ -157,8 +149,8 @@ async def _database_page(
     view = next(iter(view for view in views if view.id == selection.view), None)
     selection = selection if view is not None else replace(selection, view=None)
     is_arranged = arrangements.is_arranged(view)
-    limit = arrangements.MOST if is_arranged else PAGE
-    listed = await listing(request, database, view, selection, cursor, limit)
+    limit = arrangements.MOST if is_arranged else arrangements.PAGE
+    listed = await arrangements.listing(request, database, view, selection, cursor, limit)
     shell = await shell_of(request)
     today = request.work.now.date()
     return page(
@@ -177,11 +169,11 @@ async def _database_page(
         listed=listed,
         comparisons=COMPARISONS,
         fields=[("", "Any field"), *((key, spec.label) for key, spec in listed.fields.items())],
-        totals=totals_of(listed.columns),
+        totals=arrangements.totals_of(listed.columns),
         facts=await page_facts(request, database, views, view, listed.fields),
         may_write=shell.may("records:write"),
         table=_table(request, shell, database, selection, listed),
-        calls=equal_call(shell, selection, listed),
+        calls=arrangements.equal_call(shell, selection, listed),
     )
 
 
@@ -189,8 +181,8 @@ def _table(
     request: ApiRequest,
     shell: Shell,
     database: DatabaseDetail,
-    selection: Selection,
-    listed: Listing,
+    selection: arrangements.Selection,
+    listed: arrangements.Listing,
 ) -> Mapping[str, str | None]:
     """The attributes that the script of the table reads: ids, rights, and the query of the URL."""
     assert request.placement is not None, "the page is about a database"
@@ -201,7 +193,7 @@ def _table(
         "data-database-id": str(database.id),
         "data-view-id": None if selection.view is None else str(selection.view),
         "data-me": str(request.actor.user_id),
-        "data-query": json.dumps(query_of(selection, listed)),
+        "data-query": json.dumps(arrangements.query_of(selection, listed)),
         **{
             f"data-can-{name}": str(level >= least and shell.may(scope)).lower()
             for name, (scope, least) in _RIGHTS.items()

@@ -7,15 +7,8 @@ from typing import Literal
 from starlette.responses import Response
 
 from api.console.entered import Form
+from api.console.fields import routes
 from api.console.fields.offers import target_of, targets_of
-from api.console.fields.routes import (
-    CHANGE,
-    FIELD_PAGE,
-    FIELDS_PAGE,
-    field_of,
-    fields_path,
-    update_by,
-)
 from api.console.forms import moved_row, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
@@ -29,7 +22,7 @@ from models.core.base import Id
 from models.data.databases.queries import get_database
 from models.data.fields.rules.fields import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.data.fields.shapes import FieldShape
-from models.workspace.impact.queries import FieldUsages, field_usages
+from models.workspace.impact.field_usages import FieldUsages, field_usages
 from runtime.errors import ConflictError
 
 router = page_router()
@@ -57,7 +50,7 @@ class Line:
     usages: FieldUsages
 
 
-@router.get(FIELDS_PAGE, access=paged(_READ))
+@router.get(routes.FIELDS_PAGE, access=paged(_READ))
 async def get_fields(request: ApiRequest, notice: Notice | None = None) -> Response:
     """Look through the fields of a database."""
     database = await get_database(request.work, request.actor, request.ids["databaseId"])
@@ -87,17 +80,17 @@ class Step(Form):
     to: Literal["up", "down"]
 
 
-@router.post(f"{FIELD_PAGE}/move", access=CHANGE, errors=[ConflictError])
+@router.post(f"{routes.FIELD_PAGE}/move", access=routes.CHANGE, errors=[ConflictError])
 async def move_field(request: ApiRequest, body: Step) -> Response:
     """Put a field before the one above it, or behind the one below it."""
-    field = await field_of(request)
+    field = await routes.field_of(request)
     database = await get_database(request.work, request.actor, field.database_id)
     before = [one.id for one in database.fields].index(field.id)
     ordered = moved_row(database.fields, body.to, before)
     for place, one in enumerate(ordered):
         if one.order != place:
-            await update_by(request, one, {"order": place})
-    return see_other(fields_path(field.database_id))
+            await routes.update_by(request, one, {"order": place})
+    return see_other(routes.fields_path(field.database_id))
 
 
 def _facts(field: FieldShape, targets: Mapping[Id, str]) -> Iterator[Fact]:

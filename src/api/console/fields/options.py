@@ -6,13 +6,8 @@ from dataclasses import dataclass, replace
 
 from api.console.forms import moved_row, pressed_row
 from models.core.base import JsonObject
+from models.data.fields.rules import options
 from models.data.fields.rules.fields import FieldKind
-from models.data.fields.rules.options import (
-    DEFAULT_COLOR,
-    STATUS_GROUPS,
-    STATUS_OPTIONS,
-    keys_of,
-)
 from models.data.fields.shapes import FieldShape
 from runtime.errors import ValidationError
 
@@ -30,7 +25,7 @@ class OptionRow:
 
     key: str = ""
     name: str = ""
-    color: str = DEFAULT_COLOR
+    color: str = options.DEFAULT_COLOR
     group: str = _FIRST
     default: bool = False
 
@@ -49,11 +44,11 @@ def first_rows(kind: FieldKind) -> list[OptionRow]:
     """The rows of a new field."""
     if kind is not FieldKind.STATUS:
         return [OptionRow(), OptionRow()]
-    groups = {key: group for group, keys in STATUS_GROUPS.items() for key in keys}
-    keys = keys_of([(one.name, None) for one in STATUS_OPTIONS], "option", "", [])
+    groups = {key: group for group, keys in options.STATUS_GROUPS.items() for key in keys}
+    keys = options.keys_of([(one.name, None) for one in options.STATUS_OPTIONS], "option", "", [])
     return [
-        OptionRow(name=one.name, color=one.color or DEFAULT_COLOR, group=groups[key])
-        for one, key in zip(STATUS_OPTIONS, keys, strict=True)
+        OptionRow(name=one.name, color=one.color or options.DEFAULT_COLOR, group=groups[key])
+        for one, key in zip(options.STATUS_OPTIONS, keys, strict=True)
     ]
 
 
@@ -85,7 +80,7 @@ def typed_rows(texts: Mapping[str, str]) -> list[OptionRow]:
         OptionRow(
             key=row.get("key", ""),
             name=row.get("name", ""),
-            color=row.get("color", DEFAULT_COLOR),
+            color=row.get("color", options.DEFAULT_COLOR),
             group=row.get("group", _FIRST),
             default="default" in row,
         )
@@ -110,7 +105,7 @@ def filled(rows: Sequence[OptionRow]) -> list[OptionRow]:
 
 def keyed(rows: Sequence[OptionRow]) -> list[OptionRow]:
     """The rows with the keys that the API gives to new options."""
-    keys = keys_of([(row.name, row.key or None) for row in rows], "option", "", [])
+    keys = options.keys_of([(row.name, row.key or None) for row in rows], "option", "", [])
     return [replace(row, key=key) for row, key in zip(rows, keys, strict=True)]
 
 

@@ -8,14 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from api.console.entered import Entered, Fields, read_as, redisplays
-from api.console.fields.forms import (
-    FieldForm,
-    create_body,
-    new_form,
-    sent_form,
-    stored_form,
-    update_body,
-)
+from api.console.fields import forms
 from api.console.fields.offers import counts_of, offers_of, targets_of
 from api.console.forms import paged
 from api.console.rendering import page, see_other
@@ -35,7 +28,7 @@ from models.data.fields.queries import get_field
 from models.data.fields.rules.fields import TITLE_KEY, FieldKind
 from models.data.fields.rules.value_conversion import convertible
 from models.data.fields.shapes import CreateField, FieldShape, UpdateField
-from models.workspace.impact.queries import field_usages
+from models.workspace.impact.field_usages import field_usages
 from runtime.clock import wire_timestamp
 from runtime.errors import ConflictError, ValidationError
 
@@ -52,7 +45,7 @@ KINDS = [(kind.value, sentence_case(plain(kind))) for kind in FieldKind]
 
 
 async def _form_page(
-    request: ApiRequest, form: FieldForm, database: DatabaseDetail, field: FieldShape | None
+    request: ApiRequest, form: forms.FieldForm, database: DatabaseDetail, field: FieldShape | None
 ) -> Response:
     """The page of a new field, or of one that is stored."""
     shell = await shell_of(request)
@@ -78,15 +71,15 @@ async def _form_page(
     )
 
 
-def _shown_body(form: FieldForm) -> JsonObject:
+def _shown_body(form: forms.FieldForm) -> JsonObject:
     try:
-        return create_body(form.kind, form.entered.texts)
+        return forms.create_body(form.kind, form.entered.texts)
     except ValidationError:
         return {"label": form.entered.text("label"), "kind": form.kind.value}
 
 
 async def _field_context(
-    request: ApiRequest, form: FieldForm, database: DatabaseDetail, field: FieldShape
+    request: ApiRequest, form: forms.FieldForm, database: DatabaseDetail, field: FieldShape
 ) -> dict[str, Any]:
     """The facts of a stored field that its page shows."""
     usages = await field_usages(request.work, request.actor, database)
@@ -109,7 +102,7 @@ async def _sent_page(request: ApiRequest, entered: Entered) -> Response:
     kind = _kind(entered.texts) if field is None else field.kind
     database = await get_database(request.work, request.actor, request.ids["databaseId"])
     offers = await offers_of(request, database, kind)
-    return await _form_page(request, sent_form(kind, offers, entered, field), database, field)
+    return await _form_page(request, forms.sent_form(kind, offers, entered, field), database, field)
 
 
 @router.get(f"{FIELDS_PAGE}/new", access=_NEW)
@@ -117,7 +110,7 @@ async def get_new_field(request: ApiRequest, kind: FieldKind = FieldKind.TEXT) -
     """Describe a new field of a kind."""
     database = await get_database(request.work, request.actor, request.ids["databaseId"])
     offers = await offers_of(request, database, kind)
-    return await _form_page(request, new_form(kind, offers), database, None)
+    return await _form_page(request, forms.new_form(kind, offers), database, None)
 
 
 @router.post(FIELDS_PAGE, access=_CREATE, errors=[ConflictError])
@@ -127,7 +120,7 @@ async def create_field_by_form(request: ApiRequest, body: Fields) -> Response:
     if "row" in body.texts:
         return await _sent_page(request, Entered(body.texts))
     database_id = request.ids["databaseId"]
-    wanted = read_as(CreateField, create_body(_kind(body.texts), body.texts))
+    wanted = read_as(CreateField, forms.create_body(_kind(body.texts), body.texts))
     await field_changes.create_field(request.work, request.actor, database_id, wanted)
     return see_other(queried(fields_path(database_id), notice=Notice.ADDED))
 
@@ -137,7 +130,7 @@ async def get_field_form(request: ApiRequest) -> Response:
     """Look at a field to change it."""
     field = await field_of(request)
     database = await get_database(request.work, request.actor, field.database_id)
-    form = stored_form(field, await offers_of(request, database, field.kind))
+    form = forms.stored_form(field, await offers_of(request, database, field.kind))
     return await _form_page(request, form, database, field)
 
 
@@ -149,7 +142,7 @@ async def edit_field(request: ApiRequest, body: Fields) -> Response:
         return await _sent_page(request, Entered(body.texts))
     field = await field_of(request)
     known = read_moment(body.texts.get("updatedAt"), "updatedAt")
-    await update_by(request, field, update_body(field, body.texts), known)
+    await update_by(request, field, forms.update_body(field, body.texts), known)
     return see_other(queried(fields_path(field.database_id), notice=Notice.SAVED))
 
 

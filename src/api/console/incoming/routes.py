@@ -17,27 +17,7 @@ from api.routers.workspace.legacy_imports import DECIDE, READ, RUN, RUNS, UPLOAD
 from api.run_events import temporal_link
 from models.core.pagination import DEFAULT_LIMIT
 from models.workspace.legacy_imports import commands, queries
-from models.workspace.legacy_imports.queries import (
-    ApproveLegacyImport,
-    CancelLegacyImport,
-    ImportWorkspaceEntry,
-    LegacyImport,
-    RollBackLegacyImport,
-    UpdateImportWorkspace,
-)
-from models.workspace.legacy_imports.rules import (
-    AT_ONCE_CANCELLED,
-    MAX_ATTEMPTS,
-    RELEASED_IN,
-    RETRIED_IN,
-    RUN_LIFECYCLE,
-    TAKEN_BACK,
-    WAITING,
-    ImportStage,
-    LegacyImportStatus,
-    LifecycleState,
-    RollbackState,
-)
+from models.workspace.legacy_imports import rules as legacy_import_rules
 from runtime.errors import ConflictError, ValidationError
 
 router = page_router()
@@ -122,7 +102,7 @@ async def get_legacy_import_page(request: ApiRequest) -> Response:
 @router.post(f"{_RUN}/approve", access=_DECIDE, errors=[ConflictError])
 async def approve_by_form(request: ApiRequest, body: Note) -> Response:
     """Approve what is selected of a run that awaits review."""
-    words = read_as(ApproveLegacyImport, given({"note": body.words}))
+    words = read_as(queries.ApproveLegacyImport, given({"note": body.words}))
     await commands.approve(request.work, request.principal, request.ids["runId"], words)
     return _done(request, "Import approved")
 
@@ -130,7 +110,7 @@ async def approve_by_form(request: ApiRequest, body: Note) -> Response:
 @router.post(f"{_RUN}/cancel", access=_DECIDE, errors=[ConflictError])
 async def cancel_by_form(request: ApiRequest, body: Note) -> Response:
     """Cancel a run; what it has not finished is taken back."""
-    words = read_as(CancelLegacyImport, given({"reason": body.words}))
+    words = read_as(queries.CancelLegacyImport, given({"reason": body.words}))
     await commands.cancel(request.work, request.principal, request.ids["runId"], words)
     return _done(request, "Import cancelled")
 
@@ -177,9 +157,9 @@ async def change_import_workspace(request: ApiRequest, body: Target) -> Response
         fields["selected"] = body.selected == "true"
     if body.target is not None:
         fields["targetWorkspaceId"] = body.target.strip()
-    change = read_as(UpdateImportWorkspace, given(fields))
+    change = read_as(queries.UpdateImportWorkspace, given(fields))
     if body.own is not None:
-        change = UpdateImportWorkspace.model_validate({"targetWorkspaceId": None})
+        change = queries.UpdateImportWorkspace.model_validate({"targetWorkspaceId": None})
     run_id, entry_id = request.ids["runId"], request.ids["entryId"]
     await commands.update_workspace(request.work, run_id, entry_id, change)
     return _done(request, "Saved")
@@ -194,7 +174,9 @@ async def retry_import_by_form(request: ApiRequest) -> Response:
 
 
 async def _roll_back(request: ApiRequest, body: Note, *, force: bool) -> Response:
-    words = read_as(RollBackLegacyImport, given({"reason": body.words or "", "force": force}))
+    words = read_as(
+        queries.RollBackLegacyImport, given({"reason": body.words or "", "force": force})
+    )
     await commands.roll_back(request.work, request.principal, request.ids["runId"], words)
     return _done(request, "Rollback started")
 
@@ -203,7 +185,7 @@ def _done(request: ApiRequest, message: str) -> Response:
     return done(request, message, f"{_RUNS}/{request.ids['runId']}")
 
 
-_S = LegacyImportStatus
+_S = legacy_import_rules.LegacyImportStatus
 _SIGNS: Mapping[str, str] = {
     "awaiting_review": "waiting",
     "approved": "waiting",
@@ -225,7 +207,7 @@ _STAGES = (
     ("Review", "needs an administrator's approval"),
     ("Import", "writes and verifies the selected workspaces"),
 )
-_PLACES: Mapping[LegacyImportStatus, int] = {
+_PLACES: Mapping[legacy_import_rules.LegacyImportStatus, int] = {
     _S.UPLOADED: 0,
     _S.VALIDATING: 0,
     _S.DRY_RUNNING: 0,
@@ -234,7 +216,7 @@ _PLACES: Mapping[LegacyImportStatus, int] = {
     _S.IMPORTING: 2,
     _S.VERIFYING: 2,
 }
-CANCELLABLE = AT_ONCE_CANCELLED | TAKEN_BACK
+CANCELLABLE = legacy_import_rules.AT_ONCE_CANCELLED | legacy_import_rules.TAKEN_BACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,17 +238,17 @@ def sign(name: str) -> str:
     return _SIGNS.get(name, "running")
 
 
-def goes_on(run: LegacyImport) -> bool:
+def goes_on(run: queries.LegacyImport) -> bool:
     """True while the run changes by itself."""
-    return run.status not in RUN_LIFECYCLE.at_rest | WAITING
+    return run.status not in legacy_import_rules.RUN_LIFECYCLE.at_rest | legacy_import_rules.WAITING
 
 
-def stages_of(run: LegacyImport) -> list[tuple[str, str, str | None]]:
+def stages_of(run: queries.LegacyImport) -> list[tuple[str, str, str | None]]:
     """The three stages: name, what it does, and its sign once it was reached."""
     return [(name, does, _stage(run, place)) for place, (name, does) in enumerate(_STAGES)]
 
 
-def _stage(run: LegacyImport, place: int) -> str | None:
+def _stage(run: queries.LegacyImport, place: int) -> str | None:
     here = _PLACES.get(run.status)
     if here is not None:
         return sign(run.status) if here == place else "succeeded" if place < here else None
@@ -277,53 +259,61 @@ def _stage(run: LegacyImport, place: int) -> str | None:
     return verdict if place == reached else None
 
 
-def choices_of(run: LegacyImport) -> Choices:
+def choices_of(run: queries.LegacyImport) -> Choices:
     """The decisions that the run takes now."""
     review = run.status is _S.AWAITING_REVIEW
     obstacle = _obstacle(run.workspaces) if review else ""
-    is_at_rest = run.status in RUN_LIFECYCLE.at_rest
-    partial = any(one.rollback_state is RollbackState.PARTIAL for one in run.workspaces)
-    there = {LifecycleState.HIDDEN, LifecycleState.LIVE}
-    holds = any(one.lifecycle_state in there for one in run.workspaces)
+    is_at_rest = run.status in legacy_import_rules.RUN_LIFECYCLE.at_rest
+    partial = any(
+        workspace.rollback_state is legacy_import_rules.RollbackState.PARTIAL
+        for workspace in run.workspaces
+    )
+    there = {legacy_import_rules.LifecycleState.HIDDEN, legacy_import_rules.LifecycleState.LIVE}
+    holds = any(workspace.lifecycle_state in there for workspace in run.workspaces)
     return Choices(
         approve=review and not obstacle,
-        check_again=review and any(one.selected for one in run.workspaces),
+        check_again=review and any(workspace.selected for workspace in run.workspaces),
         start=run.status is _S.APPROVED,
         cancel=run.status in CANCELLABLE,
-        release=run.status in RELEASED_IN and any(map(_is_whole, run.workspaces)),
+        release=run.status in legacy_import_rules.RELEASED_IN
+        and any(map(_is_whole, run.workspaces)),
         roll_back=is_at_rest and holds and not partial,
         force=is_at_rest and partial,
         obstacle=obstacle,
     )
 
 
-def may_retry(run: LegacyImport, entry: ImportWorkspaceEntry) -> bool:
+def may_retry(run: queries.LegacyImport, entry: queries.ImportWorkspaceEntry) -> bool:
     """True for a workspace that can go on from where its import failed."""
     return (
-        run.status in RETRIED_IN
-        and entry.stage is ImportStage.FAILED
-        and entry.rollback_state is RollbackState.NONE
-        and entry.attempt < MAX_ATTEMPTS
+        run.status in legacy_import_rules.RETRIED_IN
+        and entry.stage is legacy_import_rules.ImportStage.FAILED
+        and entry.rollback_state is legacy_import_rules.RollbackState.NONE
+        and entry.attempt < legacy_import_rules.MAX_ATTEMPTS
     )
 
 
-def _is_whole(entry: ImportWorkspaceEntry) -> bool:
+def _is_whole(entry: queries.ImportWorkspaceEntry) -> bool:
     """Tell a workspace that is whole, and yet hidden."""
     return (
-        entry.stage is ImportStage.DONE
-        and entry.lifecycle_state is LifecycleState.HIDDEN
-        and entry.rollback_state is RollbackState.NONE
+        entry.stage is legacy_import_rules.ImportStage.DONE
+        and entry.lifecycle_state is legacy_import_rules.LifecycleState.HIDDEN
+        and entry.rollback_state is legacy_import_rules.RollbackState.NONE
     )
 
 
-def _obstacle(entries: Sequence[ImportWorkspaceEntry]) -> str:
+def _obstacle(entries: Sequence[queries.ImportWorkspaceEntry]) -> str:
     """The reason that what is selected cannot be approved as it is; empty when it can."""
     selection = [entry for entry in entries if entry.selected]
-    blocked = [entry.source_name for entry in selection if entry.stage is ImportStage.BLOCKED]
+    blocked = [
+        entry.source_name
+        for entry in selection
+        if entry.stage is legacy_import_rules.ImportStage.BLOCKED
+    ]
     if blocked:
         return f"Exclude blocked workspaces before approving: {', '.join(blocked)}."
     if not selection:
         return "Include at least one workspace before approving."
-    if all(entry.stage is ImportStage.READY for entry in selection):
+    if all(entry.stage is legacy_import_rules.ImportStage.READY for entry in selection):
         return ""
     return "Check again before approving: a workspace has not been checked."

@@ -21,14 +21,7 @@ from api.routers.sources.connections import CONNECTIONS, INTEGRATIONS, WRITE
 from models.core.access.rules import Scope
 from models.core.base import JsonObject
 from models.messages.jobs.store import own_job
-from models.sources.authorizations.commands import (
-    FinishAuthorization,
-    Registered,
-    StartAuthorization,
-    accept_return,
-    exchange_outcome,
-    start_authorization,
-)
+from models.sources.authorizations import commands as authorization_commands
 from models.sources.authorizations.rules import CALLBACK, oauth_client
 from models.sources.connections.commands import create_connection
 from models.sources.connections.providers import PROVIDERS, ProviderName
@@ -143,10 +136,12 @@ async def create_by_form(request: ApiRequest, body: Fields) -> Response:
 @router.post(f"{_OAUTH}/start", access=paged(connections.WRITE), errors=[UnsupportedError])
 async def start_by_form(request: ApiRequest, body: SignIn) -> Response:
     """Show the way to a provider, where a person signs in and agrees."""
-    content = read_as(StartAuthorization, given(_start(body)))
+    content = read_as(authorization_commands.StartAuthorization, given(_start(body)))
     services = request.services
-    platform = Registered(services.settings.providers, services.settings.public_url)
-    started = await start_authorization(
+    platform = authorization_commands.Registered(
+        services.settings.providers, services.settings.public_url
+    )
+    started = await authorization_commands.start_authorization(
         request.work, request.actor, services.keys, platform, content
     )
     host = urlsplit(started.authorization_url).hostname
@@ -180,9 +175,11 @@ async def get_returned(request: ApiRequest) -> Response:
 @router.post(f"{_OAUTH}/callback", access=paged(connections.WRITE))
 async def finish_by_form(request: ApiRequest, body: Returned) -> Response:
     """Have the code of a provider exchanged, and lead to where the outcome will stand."""
-    content = read_as(FinishAuthorization, given({"state": body.state, "code": body.code}))
+    content = read_as(
+        authorization_commands.FinishAuthorization, given({"state": body.state, "code": body.code})
+    )
     keys, job_id = request.services.keys, request.new_id
-    await accept_return(request.work, request.actor, keys, job_id, content)
+    await authorization_commands.accept_return(request.work, request.actor, keys, job_id, content)
     return see_other(f"{_path(request)}/exchanges/{job_id}")
 
 
@@ -194,7 +191,9 @@ async def get_exchange(request: ApiRequest) -> Response:
     """Wait for the connection that a sign-in at a provider makes."""
     work, actor, job_id = request.work, request.actor, request.ids["exchangeId"]
     await own_job(work, actor, Family.OAUTH_EXCHANGE, job_id)
-    outcome = await outcome_of(exchange_outcome(work, actor, job_id, last=False))
+    outcome = await outcome_of(
+        authorization_commands.exchange_outcome(work, actor, job_id, last=False)
+    )
     if outcome.value is not None and request.headers.get("hx-request") is None:
         return see_other(f"{_path(request)}/connections/{outcome.value.id}")
     return page(request, "exchange.html", await shell_of(request), outcome=outcome)

@@ -8,16 +8,7 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, Form, given, read_as, redisplays
 from api.console.forms import Pause, Resume, paged
-from api.console.integrations.connecting import (
-    PREFIX,
-    SECRET,
-    config_fields,
-    config_of,
-    credentials_of,
-    filled_config_fields,
-    signs_in,
-    words,
-)
+from api.console.integrations import connecting
 from api.console.integrations.resources import outcome_of
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
@@ -30,6 +21,7 @@ from api.routers.workspace import pauses as pauses_api
 from models.core.access.rules import Scope
 from models.core.base import Id
 from models.core.pauses.queries import PauseWork
+from models.sources import provider_calls
 from models.sources.authorizations.commands import disconnect
 from models.sources.connections import commands, queries
 from models.sources.connections.commands import update_connection
@@ -40,13 +32,6 @@ from models.sources.external_resources.rules.resources import Capability
 from models.sources.outbound_limits.commands import pause_of
 from models.sources.outbound_limits.queries import ResumeConnection
 from models.sources.outbound_limits.rules import MOST_RELEASED
-from models.sources.provider_calls import (
-    CallKind,
-    ConnectionTest,
-    accept_test,
-    asked_by,
-    test_outcome,
-)
 from models.workspace import pauses
 from runtime.errors import InvalidError
 
@@ -107,12 +92,12 @@ async def get_connection_page(request: ApiRequest, test: QueryId | None = None) 
         connection=connection,
         provider=PROVIDERS[connection.provider],
         config=[
-            (words(key), _shown(value))
+            (connecting.words(key), _shown(value))
             for key, value in connection.config.items()
             if key not in PROVIDERS[connection.provider].unlisted
         ],
         browses=Capability.BROWSE in PROVIDERS[connection.provider].capabilities,
-        signs_in=signs_in(request, connection.provider),
+        signs_in=connecting.signs_in(request, connection.provider),
         pause=await pause_of(request.work, request.actor, connection.id),
         own=connection.created_by_user_id == request.actor.user_id,
         test=test,
@@ -133,7 +118,7 @@ async def get_connection_page(request: ApiRequest, test: QueryId | None = None) 
 )
 async def test_by_form(request: ApiRequest) -> Response:
     """Have a worker try a connection, and lead to where the outcome will stand."""
-    await accept_test(request.work, request.actor, request.new_id, _id(request))
+    await provider_calls.accept_test(request.work, request.actor, request.new_id, _id(request))
     return see_other(queried(_path(request, _id(request)), test=request.new_id))
 
 
@@ -161,10 +146,10 @@ async def switch(request: ApiRequest, body: Switch) -> Response:
     return see_other(_path(request))
 
 
-async def _test_outcome(request: ApiRequest, call_id: Id) -> ConnectionTest | None:
+async def _test_outcome(request: ApiRequest, call_id: Id) -> provider_calls.ConnectionTest | None:
     work, actor = request.work, request.actor
-    await asked_by(work, actor, _id(request), call_id, CallKind.TEST)
-    return await test_outcome(work, actor, call_id, last=False)
+    await provider_calls.asked_by(work, actor, _id(request), call_id, provider_calls.CallKind.TEST)
+    return await provider_calls.test_outcome(work, actor, call_id, last=False)
 
 
 def _id(request: ApiRequest) -> Id:
@@ -201,11 +186,14 @@ async def _edit_form(request: ApiRequest, entered: Entered) -> Response:
         "connection_edit.html",
         shell,
         connection=connection,
-        fields=filled_config_fields(connection),
-        secrets=[(SECRET + key, f"credentials.{key}", words(key)) for key in provider.credentials],
+        fields=connecting.filled_config_fields(connection),
+        secrets=[
+            (connecting.SECRET + key, f"credentials.{key}", connecting.words(key))
+            for key in provider.credentials
+        ],
         told=[
             "label",
-            *(PREFIX + one.key for one in config_fields(connection.provider)),
+            *(connecting.PREFIX + one.key for one in connecting.config_fields(connection.provider)),
             *(f"credentials.{key}" for key in provider.credentials),
         ],
         entered=entered,
@@ -228,12 +216,12 @@ async def edit_connection_by_form(request: ApiRequest, body: Fields) -> Response
 def _changes(connection: ConnectionDetail, texts: dict[str, str]) -> dict[str, object]:
     """The fields that differ: the operation replaces config and credentials as a whole."""
     changes: dict[str, object] = {"label": texts.get("label", "")}
-    config = config_of(connection.provider, texts)
-    stored = filled_config_fields(connection)
+    config = connecting.config_of(connection.provider, texts)
+    stored = connecting.filled_config_fields(connection)
     before = {one.name: one.default for one in stored if one.default}
-    if config != config_of(connection.provider, before):
+    if config != connecting.config_of(connection.provider, before):
         changes["config"] = config
-    if credentials := credentials_of(texts):
+    if credentials := connecting.credentials_of(texts):
         changes["credentials"] = credentials
     return changes
 

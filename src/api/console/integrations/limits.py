@@ -13,10 +13,6 @@ from api.routers.sources.connections import LIMIT, LIMITS, READ, WRITE_LIMITS
 from models.core.access.rules import Scope
 from models.core.base import Id, JsonObject
 from models.sources.outbound_limits import commands, queries
-from models.sources.outbound_limits.queries import (
-    CreateOutboundLimit,
-    UpdateOutboundLimit,
-)
 from runtime.errors import ConflictError
 
 router = page_router()
@@ -66,7 +62,7 @@ async def _list(
 async def create_outbound_limit_by_form(request: ApiRequest, body: Fields) -> Response:
     """Limit the calls of a place."""
     place = {name: text for name in ("host", "connectionId") if (text := body.texts.get(name))}
-    wanted = read_as(CreateOutboundLimit, {**place, **_numbers(body)})
+    wanted = read_as(queries.CreateOutboundLimit, {**place, **_numbers(body)})
     await commands.create_limit(request.work, request.actor, wanted)
     return see_other(_path(request))
 
@@ -103,7 +99,7 @@ async def _limit(request: ApiRequest, entered: Entered) -> Response:
 async def edit_outbound_limit(request: ApiRequest, body: Fields) -> Response:
     """Change a limit."""
     limit_id = request.ids["limitId"]
-    wanted = read_as(UpdateOutboundLimit, _numbers(body))
+    wanted = read_as(queries.UpdateOutboundLimit, _numbers(body))
     await commands.update_limit(request.work, request.actor, limit_id, wanted)
     return see_other(_path(request))
 

@@ -23,33 +23,15 @@ from api.routers.sources.mounts import READ, WRITE
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
 from models.messages.jobs.store import own_job
+from models.sources import provider_calls
 from models.sources.connections.providers import PROVIDERS
 from models.sources.connections.queries import get_connection
 from models.sources.external_resources.rules.resources import Capability, ExternalId
 from models.sources.mounts import commands, queries
 from models.sources.mounts.commands import accept_mount
 from models.sources.mounts.queries import MountDetail, MountedResource, MountResource, mount_outcome
-from models.sources.provider_calls import (
-    BrowseConnection,
-    BrowsedResources,
-    CallKind,
-    NamedResource,
-    ResourceContent,
-    accept_browse,
-    accept_read,
-    asked_by,
-    browse_outcome,
-    known_page,
-    read_outcome,
-)
+from models.sources.resource_imports import commands as resource_import_commands
 from models.sources.resource_imports import forms
-from models.sources.resource_imports.commands import (
-    FormImportResult,
-    ImportedResource,
-    ImportResource,
-    accept_import_resource,
-    get_import_job,
-)
 from runtime.errors import ConflictError, InProgressError, NotFoundError, PlatformError
 from runtime.temporal.families import Family
 
@@ -94,7 +76,9 @@ async def get_listing(
         outcome = await outcome_of(_browsed(request, question, call))
         if not isinstance(outcome.refusal, NotFoundError):
             return await _listing(request, question, outcome, call)
-    known = await known_page(request.work, request.actor, request.services.keys, question)
+    known = await provider_calls.known_page(
+        request.work, request.actor, request.services.keys, question
+    )
     return await _listing(request, question, Outcome(known), None)
 
 
@@ -104,7 +88,7 @@ async def get_listing(
 async def browse_by_form(request: ApiRequest, body: TreeLevel) -> Response:
     """Have a worker ask for what is below a resource, at the top, or has a name."""
     question, keys, call_id = _question(request, body), request.services.keys, request.new_id
-    known = await accept_browse(request.work, request.actor, keys, call_id, question)
+    known = await provider_calls.accept_browse(request.work, request.actor, keys, call_id, question)
     call = call_id if known is None else None
     place = {"parent": body.parent, "q": body.q, "cursor": body.cursor}
     return see_other(queried(request.url.path, **place, call=call))
@@ -118,8 +102,8 @@ async def browse_by_form(request: ApiRequest, body: TreeLevel) -> Response:
 async def read_by_form(request: ApiRequest, body: Chosen) -> Response:
     """Have a worker read a resource, and lead to where its content will stand."""
     connection_id = request.ids["connectionId"]
-    resource = read_as(NamedResource, given(body.named(connection_id)))
-    await accept_read(request.work, request.actor, request.new_id, resource)
+    resource = read_as(provider_calls.NamedResource, given(body.named(connection_id)))
+    await provider_calls.accept_read(request.work, request.actor, request.new_id, resource)
     return see_other(f"{_path(request)}/reads/{request.new_id}")
 
 
@@ -129,9 +113,11 @@ async def get_content(request: ApiRequest) -> Response:
     work, actor, connection_id = request.work, request.actor, request.ids["connectionId"]
     read_id = request.ids["readId"]
     connection = await get_connection(work, actor, connection_id)
-    question = await asked_by(work, actor, connection_id, read_id, CallKind.READ)
+    question = await provider_calls.asked_by(
+        work, actor, connection_id, read_id, provider_calls.CallKind.READ
+    )
     resource = question["resource"]
-    outcome = await outcome_of(read_outcome(work, actor, read_id, last=False))
+    outcome = await outcome_of(provider_calls.read_outcome(work, actor, read_id, last=False))
     shell = await shell_of(request)
     body = {"connectionId": str(connection_id), "resource": resource}
     return page(
@@ -147,7 +133,7 @@ async def get_content(request: ApiRequest) -> Response:
     )
 
 
-def _question(request: ApiRequest, level: TreeLevel) -> BrowseConnection:
+def _question(request: ApiRequest, level: TreeLevel) -> provider_calls.BrowseConnection:
     """The body of the operation that a level stands for. Raises ValidationError."""
     fields = {
         "connectionId": str(request.ids["connectionId"]),
@@ -156,15 +142,17 @@ def _question(request: ApiRequest, level: TreeLevel) -> BrowseConnection:
         "cursor": level.cursor,
         "limit": PAGE,
     }
-    return read_as(BrowseConnection, given(fields))
+    return read_as(provider_calls.BrowseConnection, given(fields))
 
 
 async def _browsed(
-    request: ApiRequest, question: BrowseConnection, call_id: Id
-) -> BrowsedResources | None:
+    request: ApiRequest, question: provider_calls.BrowseConnection, call_id: Id
+) -> provider_calls.BrowsedResources | None:
     work, actor, keys = request.work, request.actor, request.services.keys
-    await asked_by(work, actor, question.connection_id, call_id, CallKind.BROWSE)
-    return await browse_outcome(work, actor, keys, call_id, question, last=False)
+    await provider_calls.asked_by(
+        work, actor, question.connection_id, call_id, provider_calls.CallKind.BROWSE
+    )
+    return await provider_calls.browse_outcome(work, actor, keys, call_id, question, last=False)
 
 
 T = TypeVar("T")
@@ -184,8 +172,8 @@ class Outcome(Generic[T]):
 
 async def _listing(
     request: ApiRequest,
-    question: BrowseConnection,
-    outcome: Outcome[BrowsedResources],
+    question: provider_calls.BrowseConnection,
+    outcome: Outcome[provider_calls.BrowsedResources],
     call: Id | None,
 ) -> Response:
     connection = await get_connection(request.work, request.actor, question.connection_id)
@@ -210,7 +198,7 @@ async def _listing(
     )
 
 
-def _text(content: ResourceContent | None) -> str:
+def _text(content: provider_calls.ResourceContent | None) -> str:
     """The content of a resource as text, which a page shows as it is."""
     if content is None or content.content is None:
         return ""
@@ -272,15 +260,19 @@ async def mount_by_form(request: ApiRequest, body: Mounted) -> Response:
 @router.post(f"{_ONE}/import", access=paged(_IMPORT), errors=PROVIDER_ERRORS)
 async def import_by_form(request: ApiRequest, body: Chosen) -> Response:
     """Import a resource, and lead to where the outcome will stand."""
-    content = read_as(ImportResource, given(body.named(request.ids["connectionId"])))
-    await accept_import_resource(request.work, request.actor, request.new_id, content)
+    content = read_as(
+        resource_import_commands.ImportResource, given(body.named(request.ids["connectionId"]))
+    )
+    await resource_import_commands.accept_import_resource(
+        request.work, request.actor, request.new_id, content
+    )
     return see_other(f"{_path(request)}/imports/{request.new_id}")
 
 
 @router.post(f"{_ONE}/import-form", access=paged(_IMPORT_FORM), errors=PROVIDER_ERRORS)
 async def import_form_by_form(request: ApiRequest, body: Chosen) -> Response:
     """Import a form, and lead to where the outcome will stand."""
-    content = read_as(NamedResource, given(body.named(request.ids["connectionId"])))
+    content = read_as(provider_calls.NamedResource, given(body.named(request.ids["connectionId"])))
     await forms.accept_form_import(request.work, request.actor, request.new_id, content)
     return see_other(f"{_path(request)}/form-imports/{request.new_id}")
 
@@ -308,8 +300,8 @@ async def get_mounting(request: ApiRequest) -> Response:
 async def get_importing(request: ApiRequest) -> Response:
     """Follow the import of a resource."""
     job_id = request.ids["resourceImportId"]
-    outcome: Outcome[ImportedResource] = await outcome_of(
-        get_import_job(request.work, request.actor, job_id)
+    outcome: Outcome[resource_import_commands.ImportedResource] = await outcome_of(
+        resource_import_commands.get_import_job(request.work, request.actor, job_id)
     )
     imported = outcome.value
     going = outcome.waits or (imported is not None and imported.job.completed_at is None)
@@ -322,7 +314,7 @@ async def get_importing_form(request: ApiRequest) -> Response:
     """Follow the import of a form."""
     work, actor, job_id = request.work, request.actor, request.ids["formImportId"]
 
-    async def imported() -> FormImportResult | None:
+    async def imported() -> resource_import_commands.FormImportResult | None:
         await own_job(work, actor, Family.FORM_IMPORT, job_id)
         return await forms.form_outcome(work, actor, job_id, last=False)
 

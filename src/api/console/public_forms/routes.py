@@ -9,16 +9,8 @@ from starlette.responses import Response
 
 from api.anonymous_requests import submitter_of
 from api.console.entered import Form
+from api.console.records import entry
 from api.console.records.cells import outside_spec
-from api.console.records.entry import (
-    PREFIX,
-    Entry,
-    entry_of,
-    is_typed,
-    read_typed,
-    retyped,
-    typed_value,
-)
 from api.console.rendering import bare
 from api.console.routing import refuse
 from api.kernel.routing import Access, ApiRequest, Router
@@ -71,7 +63,9 @@ async def get_form(request: ApiRequest, query: Answers) -> Response:
     form = await queries.public_form(request.work, parse_id(request.path_params["itemId"]))
     specs = _specs(form)
     texts = _texts_of_address(specs, query.texts())
-    answer = _questions(request, form, [retyped(entry_of(spec, None), texts, {}) for spec in specs])
+    answer = _questions(
+        request, form, [entry.retyped(entry.entry_of(spec, None), texts, {}) for spec in specs]
+    )
     # Going back from the thanks shows the same page, with the same key.
     answer.headers["Cache-Control"] = "private, no-cache"
     return answer
@@ -90,7 +84,7 @@ async def answer_form(request: ApiRequest, body: Answers) -> Response:
     if not form.accepting:
         return _questions(request, form, [], 404)
     specs = _specs(form)
-    typed = read_typed(specs, body.texts())
+    typed = entry.read_typed(specs, body.texts())
     hidden = {field.key: field.label for field in form.fields if field.hidden}
     problems = {one.path: one.message for one in typed.problems if one.path not in hidden.values()}
     data = {key: value for key, value in typed.data.items() if value not in (None, [])}
@@ -108,12 +102,12 @@ async def answer_form(request: ApiRequest, body: Answers) -> Response:
                 problems = {}
         else:
             return bare(request, "form_thanks.html", form=form, thanks=thanks)
-    entries = [retyped(entry_of(spec, None), body.texts(), problems) for spec in specs]
+    entries = [entry.retyped(entry.entry_of(spec, None), body.texts(), problems) for spec in specs]
     return _questions(request, form, entries, ValidationError.status)
 
 
 def _questions(
-    request: ApiRequest, form: PublicForm, entries: Sequence[Entry], status: int = 200
+    request: ApiRequest, form: PublicForm, entries: Sequence[entry.Entry], status: int = 200
 ) -> Response:
     fields = {field.key: field for field in form.fields}
     return bare(
@@ -132,13 +126,13 @@ def _texts_of_address(specs: Sequence[FieldSpec], texts: Mapping[str, object]) -
 
 def _fields_of(spec: FieldSpec, text: str) -> Mapping[str, str]:
     """The fields of one question; an option may be named by its key or its name."""
-    name = f"{PREFIX}{spec.key}"
+    name = f"{entry.PREFIX}{spec.key}"
     keys = {word.lower(): one.key for one in spec.options for word in (one.name, one.key)}
     if spec.kind is FieldKind.MULTI_SELECT:
         chosen = [keys.get(word.strip().lower()) for word in text.split(",")]
         return {f"{name}.{key}": "on" for key in chosen if key is not None}
     if spec.kind is FieldKind.CHECKBOX:
-        ticked = typed_value(spec, text)
+        ticked = entry.typed_value(spec, text)
         return {name: "yes" if ticked else "no"} if isinstance(ticked, bool) else {}
     return {name: keys.get(text.lower(), text)}
 
@@ -146,4 +140,4 @@ def _fields_of(spec: FieldSpec, text: str) -> Mapping[str, str]:
 def _specs(form: PublicForm) -> Sequence[FieldSpec]:
     """The questions that a page can ask: the answers to others are ids."""
     specs = [outside_spec(field, required=field.required) for field in form.fields]
-    return [spec for spec in specs if is_typed(spec)]
+    return [spec for spec in specs if entry.is_typed(spec)]

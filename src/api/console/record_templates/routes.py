@@ -3,17 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from api.console.entered import Entered
+from api.console.records import entry
 from api.console.records.cells import shown_fields
-from api.console.records.entry import (
-    PREFIX,
-    Entry,
-    Prefill,
-    again,
-    entered,
-    entries_of,
-    people,
-    read_fields,
-)
 from api.console.resource_pages import Column, Resource, Stored, Trail
 from api.console.routing import page_router
 from api.console.shell import Shell
@@ -27,31 +18,31 @@ from runtime.errors import Detail, ValidationError
 router = page_router()
 
 
-def _prefill(stored: Stored | None) -> Prefill | None:
+def _prefill(stored: Stored | None) -> entry.Prefill | None:
     if stored is None:
         return None
     relations = {key: [str(one) for one in ids] for key, ids in stored.relations.items()}
-    return Prefill(stored.data.get(TITLE_KEY), stored.data, relations)
+    return entry.Prefill(stored.data.get(TITLE_KEY), stored.data, relations)
 
 
 async def _fields(request: ApiRequest, stored: Stored | None) -> Sequence[FieldSpec]:
     """The fields that the form has; the others of a stored template stay as they are."""
-    return entered(await shown_fields(request, request.ids["databaseId"]), _prefill(stored))
+    return entry.entered(await shown_fields(request, request.ids["databaseId"]), _prefill(stored))
 
 
 async def _values(request: ApiRequest, form: Entered, stored: Stored | None) -> JsonObject:
     """The controls of the values that a template fills in."""
     specs = await _fields(request, stored)
     if form.refusal is None:
-        entries: Sequence[Entry] = await entries_of(request, specs, _prefill(stored))
+        entries: Sequence[entry.Entry] = await entry.entries_of(request, specs, _prefill(stored))
     else:
         details = form.refusal.details if isinstance(form.refusal, ValidationError) else ()
         problems = {one.path: one.message for one in details}
-        entries = await again(request, specs, _typed(form.texts), problems)
+        entries = await entry.again(request, specs, _typed(form.texts), problems)
     paths = [f"{part}.{spec.key}" for spec in specs for part in ("data", "relations")]
     return {
         "entries": entries,
-        "people": await people(request, entries),
+        "people": await entry.people(request, entries),
         "told": [*paths, *(spec.label for spec in specs)],
     }
 
@@ -59,13 +50,13 @@ async def _values(request: ApiRequest, form: Entered, stored: Stored | None) -> 
 async def _body(request: ApiRequest, texts: Mapping[str, str], stored: Stored | None) -> JsonObject:
     """The values of the form, without the empty ones. Raises ValidationError."""
     specs = await _fields(request, stored)
-    typed = await read_fields(request, specs, _typed(texts))
+    typed = await entry.read_fields(request, specs, _typed(texts))
     if typed.problems:
         raise ValidationError(
             typed.problems[0].message, [Detail(one.path, one.message) for one in typed.problems]
         )
     keys = {spec.key for spec in specs}
-    before = _prefill(stored) or Prefill(None, {}, {})
+    before = _prefill(stored) or entry.Prefill(None, {}, {})
     data = {key: value for key, value in before.data.items() if key not in keys}
     data |= {key: value for key, value in typed.data.items() if value not in (None, [])}
     relations = {key: ids for key, ids in before.relations.items() if key not in keys}
@@ -73,7 +64,7 @@ async def _body(request: ApiRequest, texts: Mapping[str, str], stored: Stored | 
 
 
 def _typed(texts: Mapping[str, str]) -> Mapping[str, str]:
-    return {name: text for name, text in texts.items() if name.startswith(PREFIX)}
+    return {name: text for name, text in texts.items() if name.startswith(entry.PREFIX)}
 
 
 async def _trail(request: ApiRequest, shell: Shell) -> Trail:

@@ -9,17 +9,8 @@ from starlette.responses import Response
 
 from api.console.entered import Form
 from api.console.forms import paged
+from api.console.records import entry
 from api.console.records.cells import shown_fields
-from api.console.records.entry import (
-    PREFIX,
-    Entry,
-    Typed,
-    again,
-    entered,
-    entries_of,
-    people,
-    read_fields,
-)
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
@@ -53,7 +44,7 @@ class RecordForm(Form):
         """The texts of fields by the names of their inputs. Raises ValidationError for others."""
         given = self.model_extra or {}
         for name in given:
-            if not name.startswith(PREFIX):
+            if not name.startswith(entry.PREFIX):
                 raise ValidationError.at(name[:100], "Unknown field.")
         return given
 
@@ -62,8 +53,8 @@ class RecordForm(Form):
 async def get_edit(request: ApiRequest) -> Response:
     """Type the values of a record."""
     record = await get_record(request.work, request.actor, request.ids["recordId"])
-    specs = entered(await shown_fields(request, record.database_id), record)
-    entries = await entries_of(request, specs, record)
+    specs = entry.entered(await shown_fields(request, record.database_id), record)
+    entries = await entry.entries_of(request, specs, record)
     return await _form_page(request, record, record.database_id, entries)
 
 
@@ -72,8 +63,8 @@ async def edit(request: ApiRequest, body: RecordForm) -> Response:
     """Write the values that were typed, unless somebody changed the record meanwhile."""
     work, actor, record_id = request.work, request.actor, request.ids["recordId"]
     record = await get_record(work, actor, record_id)
-    specs = entered(await shown_fields(request, record.database_id), record)
-    typed = await read_fields(request, specs, body.texts())
+    specs = entry.entered(await shown_fields(request, record.database_id), record)
+    typed = await entry.read_fields(request, specs, body.texts())
     if typed.problems:
         return await _again(request, record, record.database_id, specs, body, _by_label(typed))
     try:
@@ -96,16 +87,18 @@ _CONFLICT = "Someone else edited this record. Your values are kept below. Save a
 async def get_new(request: ApiRequest) -> Response:
     """Type the values of a new record."""
     database_id = request.ids["databaseId"]
-    specs = entered(await shown_fields(request, database_id), None)
-    return await _form_page(request, None, database_id, await entries_of(request, specs, None))
+    specs = entry.entered(await shown_fields(request, database_id), None)
+    return await _form_page(
+        request, None, database_id, await entry.entries_of(request, specs, None)
+    )
 
 
 @router.post(f"{_RECORDS}/new", access=paged(records.WRITE_ALL))
 async def create(request: ApiRequest, body: RecordForm) -> Response:
     """Create a record of the values that were typed; what was left empty gets its default."""
     work, actor, database_id = request.work, request.actor, request.ids["databaseId"]
-    specs = entered(await shown_fields(request, database_id), None)
-    typed = await read_fields(request, specs, body.texts())
+    specs = entry.entered(await shown_fields(request, database_id), None)
+    typed = await entry.read_fields(request, specs, body.texts())
     if typed.problems:
         return await _again(request, None, database_id, specs, body, _by_label(typed))
     data = {key: value for key, value in typed.data.items() if value not in (None, [])}
@@ -119,7 +112,7 @@ async def create(request: ApiRequest, body: RecordForm) -> Response:
     return see_other(f"/records/{made.id}")
 
 
-def _changes(typed: Typed, record: RecordDetail) -> UpdateRecord:
+def _changes(typed: entry.Typed, record: RecordDetail) -> UpdateRecord:
     """The values that differ: what nobody touched is not written anew."""
     held = {**record.data, "title": record.title}
     data = {
@@ -137,7 +130,7 @@ def _known(body: RecordForm) -> datetime | None:
     return read_moment(body.updated_at, "updatedAt")
 
 
-def _by_label(typed: Typed) -> Mapping[str, str]:
+def _by_label(typed: entry.Typed) -> Mapping[str, str]:
     return {one.path: one.message for one in typed.problems}
 
 
@@ -145,7 +138,7 @@ async def _form_page(
     request: ApiRequest,
     record: RecordDetail | None,
     database_id: Id,
-    entries: Sequence[Entry],
+    entries: Sequence[entry.Entry],
     problem: str = "",
 ) -> Response:
     database = await get_database(request.work, request.actor, database_id)
@@ -162,7 +155,7 @@ async def _form_page(
         record=record,
         database=database,
         entries=entries,
-        people=await people(request, entries),
+        people=await entry.people(request, entries),
         problem=problem,
         known=None if record is None else wire_timestamp(record.updated_at),
         api=call,
@@ -182,7 +175,7 @@ async def _again(
     keys = tuple(f"{part}.{spec.key}" for spec in specs for part in ("data", "relations"))
     others = [text for at, text in problems.items() if at not in known and not at.startswith(keys)]
     general = " ".join(others)
-    filled = await again(request, specs, body.texts(), problems)
+    filled = await entry.again(request, specs, body.texts(), problems)
     answer = await _form_page(request, record, database_id, filled, general)
     answer.status_code = ConflictError.status if _CONFLICT in general else ValidationError.status
     return answer

@@ -22,14 +22,9 @@ from models.content.files.commands import record_upload
 from models.content.files.queries import readable_files
 from models.core.access.rules import Scope
 from models.core.base import Id
+from models.data import record_comments
 from models.data.databases.queries import get_database
 from models.data.fields.rules.fields import FieldKind, FieldSpec
-from models.data.record_comments import (
-    CreateRecordComment,
-    RecordCommentDetail,
-    create_comment,
-    list_comments,
-)
 from models.data.record_exports.exports import names_of
 from models.data.records import commands
 from models.data.records.commands import update_record
@@ -64,7 +59,7 @@ async def get_page(request: ApiRequest) -> Response:
     database = await get_database(work, actor, record.database_id)
     specs = await shown_fields(request, record.database_id)
     legend = await legend_of(work, actor, [record], specs)
-    comments = await list_comments(
+    comments = await record_comments.list_comments(
         work, actor.workspace_id, record_id, request.page("comments", _SHOWN_COMMENTS, None)
     )
     history = await list_history(
@@ -91,7 +86,7 @@ async def get_page(request: ApiRequest) -> Response:
 
 
 def comment_words(
-    comment: RecordCommentDetail, names: Mapping[str, str]
+    comment: record_comments.RecordCommentDetail, names: Mapping[str, str]
 ) -> Iterator[tuple[str, bool]]:
     """The text of a comment in parts, and whether each is a mention: `@` with a member's name."""
     if comment.deleted_at is not None:
@@ -123,8 +118,8 @@ async def get_choices(request: ApiRequest, q: str = "") -> Response:
 async def comment(request: ApiRequest, body: Comment) -> Response:
     """Comment on a record."""
     record_id = request.ids["recordId"]
-    words = read_as(CreateRecordComment, given({"body": body.body}))
-    await create_comment(request.work, request.actor, record_id, words)
+    words = read_as(record_comments.CreateRecordComment, given({"body": body.body}))
+    await record_comments.create_comment(request.work, request.actor, record_id, words)
     return see_other(f"/records/{record_id}#comments")
 
 

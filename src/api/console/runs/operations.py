@@ -22,18 +22,8 @@ from models.automation.automation_runs.filters import WorkspaceRunQuery
 from models.automation.automations.queries import labels_of
 from models.automation.inbox.queries import EventQuery
 from models.automation.run_operations import commands, queries
+from models.automation.run_operations import rules as run_operation_rules
 from models.automation.run_operations.commands import undo_run
-from models.automation.run_operations.queries import (
-    CreateRunOperation,
-    RunOperationPreview,
-    UndoRunOperation,
-)
-from models.automation.run_operations.rules import (
-    OPEN_OPERATION,
-    OperationAction,
-    OperationStatus,
-    RunOutcome,
-)
 from models.automation.run_operations.selection import frozen
 from models.automation.run_overviews import named
 from models.automation.run_undos.commands import get_undo
@@ -65,7 +55,7 @@ async def _form(request: ApiRequest, entered: Entered) -> Response:
     now = request.work.now
     runs, values = selected(body, now), values_of(body, now)
 
-    async def preview() -> RunOperationPreview:
+    async def preview() -> queries.RunOperationPreview:
         operation = operation_of(body, now)
         return await commands.preview_operation(
             request.work, request.actor, operation, counted=_COUNTED, examined=_EXAMINED
@@ -80,7 +70,7 @@ async def _form(request: ApiRequest, entered: Entered) -> Response:
         "operation_form.html",
         shell,
         action=values["action"],
-        of_events=values["action"] == OperationAction.REPLAY,
+        of_events=values["action"] == run_operation_rules.OperationAction.REPLAY,
         runs=runs,
         automation=await _replayed_automation(request, values.get("replay")),
         preview=None if isinstance(outcome, PlatformError) else outcome,
@@ -117,14 +107,18 @@ async def get_operations(request: ApiRequest, cursor: Cursor = None) -> Response
         shell,
         listed=listed,
         cursor=cursor,
-        going=any(one.status in OPEN_OPERATION for one in listed.run_operations),
+        going=any(
+            one.status in run_operation_rules.OPEN_OPERATION for one in listed.run_operations
+        ),
         api=shell.calls((api.list_run_operations, {"limit": _PAGE})),
     )
 
 
 @router.get(_OPERATION, access=paged(READ_OPERATIONS))
 async def get_operation(
-    request: ApiRequest, cursor: Cursor = None, outcome: RunOutcome | None = None
+    request: ApiRequest,
+    cursor: Cursor = None,
+    outcome: run_operation_rules.RunOutcome | None = None,
 ) -> Response:
     """Follow an operation, and see what became of each run."""
     operation_id = request.ids["runOperationId"]
@@ -139,16 +133,16 @@ async def get_operation(
         shell,
         operation=operation,
         results=results,
-        of_events=operation.action is OperationAction.REPLAY,
+        of_events=operation.action is run_operation_rules.OperationAction.REPLAY,
         automation=replayed,
         labels=await queries.automation_labels(
             request.work, request.actor, [one.run_id for one in results.results]
         ),
         cursor=cursor,
         outcome=outcome,
-        outcomes=list(RunOutcome),
-        going=operation.status in OPEN_OPERATION,
-        paused=operation.status is OperationStatus.PAUSED,
+        outcomes=list(run_operation_rules.RunOutcome),
+        going=operation.status in run_operation_rules.OPEN_OPERATION,
+        paused=operation.status is run_operation_rules.OperationStatus.PAUSED,
         api=shell.calls(
             api.get_run_operation, (api.list_run_operation_results, {"outcome": outcome})
         ),
@@ -180,7 +174,7 @@ async def cancel_operation(request: ApiRequest) -> Response:
 async def undo_operation(request: ApiRequest) -> Response:
     """Take an operation back by another one, and lead to that."""
     operation_id, new_id = request.ids["runOperationId"], request.new_id
-    body = UndoRunOperation()
+    body = queries.UndoRunOperation()
     await commands.undo_operation(request.work, request.actor, operation_id, new_id, body)
     return see_other(_path(request, new_id))
 
@@ -232,7 +226,7 @@ def selected(fields: Fields, now: datetime) -> Selected:
 
     A period becomes the moments that bound it, so that what is confirmed is what was previewed.
     """
-    if action_of(fields) is OperationAction.REPLAY:
+    if action_of(fields) is run_operation_rules.OperationAction.REPLAY:
         return _selected_events(fields, now)
     match fields.texts.get("selection", "ticked"):
         case "all":
@@ -269,17 +263,17 @@ def _selected_events(fields: Fields, now: datetime) -> Selected:
     return Selected((), {name: str(value) for name, value in wire.items()}, automation_id)
 
 
-def action_of(fields: Fields) -> OperationAction:
+def action_of(fields: Fields) -> run_operation_rules.OperationAction:
     """The action of a form. Raises ValidationError."""
     text = fields.texts.get("action", "")
-    if text not in set(OperationAction):
+    if text not in set(run_operation_rules.OperationAction):
         raise ValidationError.at("action", "Choose cancel, retry, resume, undo or replay.")
-    return OperationAction(text)
+    return run_operation_rules.OperationAction(text)
 
 
-def operation_of(fields: Fields, now: datetime) -> CreateRunOperation:
+def operation_of(fields: Fields, now: datetime) -> queries.CreateRunOperation:
     """The body of the operation that a form stands for. Raises ValidationError."""
-    return read_as(CreateRunOperation, values_of(fields, now))
+    return read_as(queries.CreateRunOperation, values_of(fields, now))
 
 
 def values_of(fields: Fields, now: datetime) -> JsonObject:
@@ -287,7 +281,7 @@ def values_of(fields: Fields, now: datetime) -> JsonObject:
     texts, action = fields.texts, action_of(fields)
     selection = selected(fields, now)
     values: JsonObject = {"action": action.value}
-    if action is OperationAction.REPLAY:
+    if action is run_operation_rules.OperationAction.REPLAY:
         values["replay"] = {
             "automationId": selection.automation_id,
             "version": texts.get("version", "published"),
@@ -296,11 +290,11 @@ def values_of(fields: Fields, now: datetime) -> JsonObject:
         }
     else:
         values |= selection.body
-    if action is OperationAction.RETRY:
+    if action is run_operation_rules.OperationAction.RETRY:
         values["retry"] = {"from": texts.get("from", "failed")}
         values["retry"] |= {"version": "published"} if texts.get("version") == "published" else {}
         values["retry"] |= {"again": True} if "again" in texts else {}
-    if action is OperationAction.RESUME:
+    if action is run_operation_rules.OperationAction.RESUME:
         node_id = {"nodeId": texts["nodeId"]} if texts.get("nodeId") else {}
         values["resume"] = {**node_id, "data": read_json("data", texts.get("data", "{}"))}
     if texts.get("rate"):

@@ -43,18 +43,7 @@ from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
 from models.automation.automations.queries import summary
 from models.automation.run_comparisons import NodeComparison, RunComparison, compare
 from models.automation.run_overviews import NodeProgress, RunOverview, named, overview
-from models.automation.saved_run_filters import (
-    CreateRunFilter,
-    RunFilterShape,
-    UpdateRunFilter,
-    list_filters,
-)
-from models.automation.waits.queries import (
-    PendingApproval,
-    PendingEvent,
-    pending_approvals,
-    pending_events,
-)
+from models.automation.waits import queries as wait_queries
 from models.core.access.rules import Level, Scope, level_on
 from models.core.base import JsonObject
 from runtime.errors import ConflictError, PlatformError, ValidationError
@@ -80,7 +69,9 @@ async def get_runs(request: ApiRequest, filters: ListedRuns) -> Response:
     outcome = await attempt(request, lambda: listing(request, filters, PAGE, cursor))
     refusal = outcome if isinstance(outcome, PlatformError) else None
     offered = request.page("run_filters", _MOST_FILTERS, None)
-    saved_filters = (await list_filters(request.work, request.actor, offered)).filters
+    saved_filters = (
+        await saved_run_filters.list_filters(request.work, request.actor, offered)
+    ).filters
     shell = await shell_of(request)
     answer = page(
         request,
@@ -126,7 +117,7 @@ _READ = re.compile(r"\bdata\.([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitedEvent(PendingEvent):
+class AwaitedEvent(wait_queries.PendingEvent):
     """An event that a node waits for, with data to begin with."""
 
     @property
@@ -143,7 +134,7 @@ class RunContent:
     seconds: float | None
     may_act: bool
     has_draft: bool
-    approvals: Sequence[PendingApproval]
+    approvals: Sequence[wait_queries.PendingApproval]
     events: Sequence[AwaitedEvent]
     calls: Mapping[str, str]
     """The equal calls of the API, by what they do."""
@@ -196,13 +187,13 @@ async def content_of(request: ApiRequest, shell: Shell) -> RunContent:
     """Everything that the page shows. Raises NotFoundError."""
     shown_run = await overview(request.work, request.actor, request.ids["runId"])
     add_links(request.services.settings, shown_run.run)
-    approvals: Sequence[PendingApproval] = ()
-    events: Sequence[PendingEvent] = ()
+    approvals: Sequence[wait_queries.PendingApproval] = ()
+    events: Sequence[wait_queries.PendingEvent] = ()
     if shown_run.run.status in OPEN_RUN:
-        approvals = await pending_approvals(
+        approvals = await wait_queries.pending_approvals(
             request.work, request.actor, _MOST_APPROVALS, shown_run.run.id
         )
-        events = await pending_events(
+        events = await wait_queries.pending_events(
             request.work, request.actor, _MOST_APPROVALS, shown_run.run.id
         )
     automation = await summary(request.work, request.actor, shown_run.automation.id)
@@ -225,7 +216,7 @@ def _may_act(request: ApiRequest) -> bool:
 
 
 def _calls(
-    found: RunOverview, approvals: Sequence[PendingApproval], shell: Shell
+    found: RunOverview, approvals: Sequence[wait_queries.PendingApproval], shell: Shell
 ) -> Mapping[str, str]:
     place = {"automation_id": found.run.automation_id, "run_id": found.run.id}
     calls = shell.calls(
@@ -347,7 +338,7 @@ class Rename(Form):
 async def save_filter(request: ApiRequest, body: Save) -> Response:
     """Save a filter, and lead to the runs that fit it."""
     values = {"label": body.label, "query": _read(body.query), "shared": body.share is not None}
-    creation = read_as(CreateRunFilter, values)
+    creation = read_as(saved_run_filters.CreateRunFilter, values)
     saved = await saved_run_filters.create_filter(
         request.work, request.actor, request.new_id, creation
     )
@@ -357,7 +348,7 @@ async def save_filter(request: ApiRequest, body: Save) -> Response:
 @router.post(f"{_FILTER}/rename", access=_CHANGE)
 async def rename_filter(request: ApiRequest, body: Rename) -> Response:
     """Give a saved filter another name."""
-    change = read_as(UpdateRunFilter, {"label": body.label})
+    change = read_as(saved_run_filters.UpdateRunFilter, {"label": body.label})
     filter_id = request.ids["filterId"]
     return _led(
         request,
@@ -382,7 +373,7 @@ def _read(text: str) -> JsonObject:
     return value
 
 
-def _led(request: ApiRequest, saved: RunFilterShape) -> Response:
+def _led(request: ApiRequest, saved: saved_run_filters.RunFilterShape) -> Response:
     """Lead to the runs that fit a filter."""
     place = f"/workspaces/{request.workspace_id}/runs"
     return see_other(f"{place}?{urlencode(saved.query)}" if saved.query else place)

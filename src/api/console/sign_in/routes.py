@@ -11,14 +11,6 @@ from api.kernel.browsers import cookie_name, is_secure, read_cookie, read_sessio
 from api.kernel.routing import Access, ApiRequest
 from api.kernel.sessions import CALLBACK, SECONDS, Attempt, IdentityProvider
 from models.people import credentials
-from models.people.credentials import (
-    LIFETIME,
-    LINK_LIFETIME,
-    BegunSession,
-    begin_session,
-    browser_session_user,
-    end_session,
-)
 from models.people.users import find_user, sync_profile
 from runtime.configuration.settings import Settings
 from runtime.errors import NotFoundError
@@ -50,7 +42,7 @@ async def get_sign_in(request: ApiRequest, next: str | None = None) -> Response:
     """Say how to sign in; who is signed in already is led on."""
     if await is_signed_in(request):
         return see_other(local_path(next))
-    minutes = round(LINK_LIFETIME.total_seconds() / 60)
+    minutes = round(credentials.LINK_LIFETIME.total_seconds() / 60)
     provider = request.services.provider
     return bare(
         request,
@@ -67,7 +59,9 @@ async def get_sign_in_link(request: ApiRequest) -> Response:
     """Ask before a link is used: what reads links ahead must not use them up."""
     request.services.limits.take_visit(request.scope)
     person = await credentials.person_of_link(request.work, request.path_params["signInToken"])
-    return bare(request, "link.html", person=person, path=request.url.path, days=LIFETIME.days)
+    return bare(
+        request, "link.html", person=person, path=request.url.path, days=credentials.LIFETIME.days
+    )
 
 
 @router.post(LINK, access=_OPEN)
@@ -139,7 +133,7 @@ async def finish_sign_in(request: ApiRequest) -> Response:
             name=session.name,
             platform_admin=session.platform_admin,
         )
-        answer = await begun(request, await begin_session(work, user_id), attempt.next)
+        answer = await begun(request, await credentials.begin_session(work, user_id), attempt.next)
     answer.delete_cookie(
         attempt_cookie(services.settings),
         path="/",
@@ -150,7 +144,7 @@ async def finish_sign_in(request: ApiRequest) -> Response:
     return answer
 
 
-async def begun(request: ApiRequest, session: BegunSession, path: str) -> Response:
+async def begun(request: ApiRequest, session: credentials.BegunSession, path: str) -> Response:
     """Lead on in a session that has begun; the one the browser had before is over."""
     await _end_earlier(request)
     settings = request.services.settings
@@ -186,7 +180,7 @@ async def ended(request: ApiRequest, path: str) -> Response:
 async def _end_earlier(request: ApiRequest) -> None:
     earlier = read_session(request.scope, request.services.settings)
     if earlier is not None:
-        await end_session(request.work, earlier.token)
+        await credentials.end_session(request.work, earlier.token)
 
 
 async def is_signed_in(request: ApiRequest) -> bool:
@@ -194,4 +188,4 @@ async def is_signed_in(request: ApiRequest) -> bool:
     cookie = read_session(request.scope, request.services.settings)
     if cookie is None:
         return False
-    return bool(await browser_session_user(request.work, cookie.digest))
+    return bool(await credentials.browser_session_user(request.work, cookie.digest))

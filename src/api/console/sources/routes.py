@@ -27,21 +27,7 @@ from models.sources.data_source_runs.queries import list_runs, remarks
 from models.sources.data_source_runs.reversal import accept_reversal
 from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
 from models.sources.data_sources import commands
-from models.sources.data_sources.commands import (
-    MAX_ROWS,
-    Read,
-    Target,
-    accept_preview,
-    accept_reading,
-    preview_outcome,
-)
-from models.sources.data_sources.queries import (
-    CreateDataSource,
-    DataSourcePreview,
-    PreviewDataSource,
-    UpdateDataSource,
-    find_data_source,
-)
+from models.sources.data_sources import queries as data_source_queries
 from models.sources.data_sources.rules import DataSourceKind, FieldMapping, RemovedRows, WriteMode
 from runtime.errors import ConflictError, InProgressError, NotFoundError
 from runtime.temporal.families import Family
@@ -143,7 +129,7 @@ async def create(request: ApiRequest, body: NewSource) -> Response:
         "writeMode": body.write_mode,
         "removedRows": body.removed_rows,
     }
-    description = read_as(CreateDataSource, given(fields))
+    description = read_as(data_source_queries.CreateDataSource, given(fields))
     source = await commands.create_data_source(request.work, request.actor, description)
     return see_other(f"/workspaces/{request.workspace_id}/data-sources/{source.id}")
 
@@ -182,7 +168,9 @@ async def refresh(request: ApiRequest, body: Refresh) -> Response:
 @router.post(f"{_ONE}/enable", access=paged(WRITE), errors=[ConflictError])
 async def enable(request: ApiRequest, body: Switch) -> Response:
     """Let a data source be refreshed, or stop that."""
-    change = read_as(UpdateDataSource, given({"enabled": body.enabled == "true"}))
+    change = read_as(
+        data_source_queries.UpdateDataSource, given({"enabled": body.enabled == "true"})
+    )
     await commands.update_data_source(request.work, request.actor, _id(request), change, None)
     word = "enabled" if body.enabled == "true" else "disabled"
     return done(request, f"Data source {word}", _path(request))
@@ -244,9 +232,9 @@ _ROWS = 20
 async def preview_described(request: ApiRequest, body: NewSource) -> Response:
     """Read the first rows of a source that is being described."""
     fields = {"kind": body.kind, "config": read_json("config", body.config), "limit": _ROWS}
-    wanted = read_as(PreviewDataSource, given(fields))
+    wanted = read_as(data_source_queries.PreviewDataSource, given(fields))
     draft = body.model_dump(by_alias=True, exclude_none=True)
-    await accept_preview(request.work, request.actor, request.new_id, wanted, draft)
+    await commands.accept_preview(request.work, request.actor, request.new_id, wanted, draft)
     return _lead(request)
 
 
@@ -254,12 +242,12 @@ async def preview_described(request: ApiRequest, body: NewSource) -> Response:
 async def preview_stored(request: ApiRequest) -> Response:
     """Read the first rows of a source as they are now."""
     work, actor, source_id = request.work, request.actor, request.ids["dataSourceId"]
-    source = await find_data_source(work, actor.workspace_id, source_id)
+    source = await data_source_queries.find_data_source(work, actor.workspace_id, source_id)
     draft: JsonObject = {"source": str(source_id), "label": source.label}
     mapping = [FieldMapping.model_validate(one) for one in source.fields]
-    target = Target(mapping, source.target_database_id)
-    read = Read(DataSourceKind(source.kind), source.config, _ROWS, target)
-    await accept_reading(work, actor, request.new_id, read, draft)
+    target = commands.Target(mapping, source.target_database_id)
+    read = commands.Read(DataSourceKind(source.kind), source.config, _ROWS, target)
+    await commands.accept_reading(work, actor, request.new_id, read, draft)
     return _lead(request)
 
 
@@ -268,8 +256,8 @@ async def get_source_preview(request: ApiRequest) -> Response:
     """Look at the first rows of a source, and at the fields that its columns suggest."""
     work, actor, preview_id = request.work, request.actor, request.ids["previewId"]
     job = await own_job(work, actor, Family.DATA_SOURCE_PREVIEW, preview_id)
-    outcome: Outcome[DataSourcePreview] = await outcome_of(
-        preview_outcome(work, actor, preview_id, last=False)
+    outcome: Outcome[data_source_queries.DataSourcePreview] = await outcome_of(
+        commands.preview_outcome(work, actor, preview_id, last=False)
     )
     preview, draft = outcome.value, job.input["draft"]
     if not {"source", "kind"} & draft.keys():
@@ -294,7 +282,7 @@ def _calls(shell: Shell, held: Mapping[str, Any]) -> Mapping[str, str]:
     """The equal call; the config of a source that is there may hold what only it shows in part."""
     if "source" in held["draft"]:
         return shell.calls(api.get_data_source, data_source_id=held["draft"]["source"])
-    body = {"kind": held["kind"], "config": held["config"], "limit": MAX_ROWS}
+    body = {"kind": held["kind"], "config": held["config"], "limit": commands.MAX_ROWS}
     return shell.calls((api.preview_data_source, body))
 
 

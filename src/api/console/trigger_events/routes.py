@@ -19,13 +19,6 @@ from api.routers.automation.automations import READ
 from api.routers.automation.webhooks import LIST_EVENTS, REPLAY
 from models.automation.automations.queries import summary
 from models.automation.inbox import queries
-from models.automation.inbox.queries import (
-    EventOutcomeShape,
-    EventQuery,
-    TriggerEventDetail,
-    WhyNot,
-    WorkspaceEventQuery,
-)
 from models.automation.inbox.rules import EventOutcome, EventSource
 from models.automation.triggers.event_replays import ReplayEvent, replay
 from models.core.access.rules import Scope
@@ -43,7 +36,7 @@ _OUTCOMES = [("", "Any outcome"), *((one.value, sentence_case(plain(one))) for o
 _VERSIONS = [("published", "Published version"), ("draft", "Draft")]
 
 
-class EventFilters(WorkspaceEventQuery):
+class EventFilters(queries.WorkspaceEventQuery):
     """The filters of the list, as they are in the URL."""
 
     cursor: Cursor = None
@@ -53,7 +46,7 @@ class EventFilters(WorkspaceEventQuery):
         return {**self.wire, **others}
 
 
-class EventFiltersOfOne(EventQuery):
+class EventFiltersOfOne(queries.EventQuery):
     """The filters of the list of one automation."""
 
     cursor: Cursor = None
@@ -65,7 +58,7 @@ class _Explained:
 
     automation_id: Id
     label: str
-    why: WhyNot
+    why: queries.WhyNot
 
 
 @router.get(_EVENTS, access=paged(LIST_EVENTS))
@@ -138,12 +131,12 @@ async def _event(request: ApiRequest, entered: Entered) -> Response:
     )
 
 
-def _automations_of(event: TriggerEventDetail) -> list[tuple[str, str]]:
+def _automations_of(event: queries.TriggerEventDetail) -> list[tuple[str, str]]:
     named = {str(one.automation_id): one.automation_label for one in event.outcomes}
     return list(named.items())
 
 
-def _example(event: TriggerEventDetail) -> JsonObject:
+def _example(event: queries.TriggerEventDetail) -> JsonObject:
     return {"automationId": str(event.outcomes[0].automation_id), "version": "published"}
 
 
@@ -162,7 +155,7 @@ async def replay_by_form(request: ApiRequest, body: Fields) -> Response:
     return done(request, "Run started", f"/runs/{outcome.run_id}")
 
 
-def detail_text(outcome: EventOutcomeShape) -> str:
+def detail_text(outcome: queries.EventOutcomeShape) -> str:
     """The detail of an outcome in one line, as text."""
     detail = outcome.detail or {}
     if "term" in detail:

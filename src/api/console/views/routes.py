@@ -11,12 +11,7 @@ from api.console.records.entry import COMPARISONS
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.console.views.forms import (
-    ViewForm,
-    manifest_of,
-    sent_view_form,
-    view_form,
-)
+from api.console.views import forms
 from api.console.words import plain, queried, sentence_case
 from api.kernel.routing import ApiRequest
 from api.routers.data import databases as api
@@ -42,7 +37,7 @@ _CHANGE = paged(replace(WRITE_VIEWS, joins=True))
 
 
 async def _page(
-    request: ApiRequest, fields: FieldSpecs, form: ViewForm, view: ViewShape | None
+    request: ApiRequest, fields: FieldSpecs, form: forms.ViewForm, view: ViewShape | None
 ) -> Response:
     database = await get_database(request.work, request.actor, request.ids["databaseId"])
     shell = await shell_of(request)
@@ -74,14 +69,14 @@ async def _sent_page(request: ApiRequest, entered: Entered) -> Response:
     """The form as it was sent, with a refusal or after a button of its fields or its kind."""
     view = await _view(request) if "viewId" in request.ids else None
     fields = await _fields(request)
-    return await _page(request, fields, sent_view_form(fields, entered, view), view)
+    return await _page(request, fields, forms.sent_view_form(fields, entered, view), view)
 
 
 @router.get(f"{_VIEWS}/new", access=_SHOW)
 async def get_new_view(request: ApiRequest, kind: ViewKind = ViewKind.TABLE) -> Response:
     """Describe a new view of a kind."""
     fields = await _fields(request)
-    return await _page(request, fields, view_form(fields, None, kind), None)
+    return await _page(request, fields, forms.view_form(fields, None, kind), None)
 
 
 @router.post(_VIEWS, access=_CHANGE, errors=[ConflictError])
@@ -100,7 +95,7 @@ async def create_view_by_form(request: ApiRequest, body: Fields) -> Response:
 async def get_view_form(request: ApiRequest) -> Response:
     """Look at a view to change it."""
     view, fields = await _view(request), await _fields(request)
-    return await _page(request, fields, view_form(fields, view, view.kind), view)
+    return await _page(request, fields, forms.view_form(fields, view, view.kind), view)
 
 
 @router.post(f"{_VIEW}/edit", access=_CHANGE, errors=[ConflictError])
@@ -130,7 +125,7 @@ def _values(fields: FieldSpecs, texts: Mapping[str, str], before: JsonObject) ->
     return {
         "label": texts.get("label", ""),
         "kind": texts.get("kind", ""),
-        "manifest": manifest_of(fields, texts, before),
+        "manifest": forms.manifest_of(fields, texts, before),
     }
 
 

@@ -8,14 +8,7 @@ from api.console.controls import Offers
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.resource_pages import Column, Resource
 from api.console.routing import page_router
-from api.console.workspace.settings import (
-    SETTINGS,
-    Notice,
-    administers,
-    led_to,
-    settings_page,
-    turning,
-)
+from api.console.workspace import settings
 from api.kernel.routing import ApiRequest, Cursor
 from api.routers import service
 from api.routers.people import members as api
@@ -32,11 +25,11 @@ from models.workspace.system import system_state
 router = page_router()
 
 
-@router.get(f"{SETTINGS}/system", access=administers())
+@router.get(f"{settings.SETTINGS}/system", access=settings.administers())
 async def get_system_page(request: ApiRequest) -> Response:
     """Look at what waits, for how long, and which workers are there."""
     state = await system_state(request.work)
-    return await settings_page(
+    return await settings.settings_page(
         request, "settings_system.html", "system", service.get_system_state, state=state
     )
 
@@ -46,7 +39,7 @@ async def _audiences(request: ApiRequest) -> Offers:
     return {"audience": [(one.key, one.label) for one in listed.segments]}
 
 
-EXPERIMENTS = f"{SETTINGS}/experiments"
+EXPERIMENTS = f"{settings.SETTINGS}/experiments"
 EXPERIMENT = f"{EXPERIMENTS}/{{experimentId}}"
 
 SIGNS: Mapping[ExperimentStatus, str] = {
@@ -60,12 +53,12 @@ SIGNS: Mapping[ExperimentStatus, str] = {
 """The sign by which each state is shown."""
 
 
-@router.get(EXPERIMENTS, access=administers())
+@router.get(EXPERIMENTS, access=settings.administers())
 async def get_experiments(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through experiments and their figures."""
     wanted = request.page("experiments", DEFAULT_LIMIT, cursor)
     listed = await queries.list_experiments(request.work, wanted)
-    return await settings_page(
+    return await settings.settings_page(
         request,
         "settings_experiments.html",
         "experiments",
@@ -73,21 +66,23 @@ async def get_experiments(request: ApiRequest, cursor: Cursor = None) -> Respons
         api.create_experiment,
         experiments=listed.experiments,
         signs=SIGNS,
-        turning=turning(request, cursor, listed.cursor),
+        turning=settings.turning(request, cursor, listed.cursor),
     )
 
 
-@router.get(EXPERIMENT, access=administers())
-async def get_experiment_page(request: ApiRequest, notice: Notice | None = None) -> Response:
+@router.get(EXPERIMENT, access=settings.administers())
+async def get_experiment_page(
+    request: ApiRequest, notice: settings.Notice | None = None
+) -> Response:
     """Look at the results of an experiment."""
     return await _experiment_page(request, BLANK, notice=notice)
 
 
 async def _experiment_page(
-    request: ApiRequest, entered: Entered, notice: Notice | None = None
+    request: ApiRequest, entered: Entered, notice: settings.Notice | None = None
 ) -> Response:
     experiment = await queries.get_experiment(request.work, request.ids["experimentId"])
-    return await settings_page(
+    return await settings.settings_page(
         request,
         "settings_experiment.html",
         "experiments",
@@ -101,7 +96,7 @@ async def _experiment_page(
     )
 
 
-@router.post(f"{EXPERIMENT}/status", access=administers(form=True))
+@router.post(f"{EXPERIMENT}/status", access=settings.administers(form=True))
 @redisplays(_experiment_page)
 async def change_experiment_status(request: ApiRequest, body: Fields) -> Response:
     """Bring an experiment into another state."""
@@ -109,7 +104,7 @@ async def change_experiment_status(request: ApiRequest, body: Fields) -> Respons
 
     update = read_as(UpdateExperiment, body.texts)
     await commands.update_experiment(request.work, experiment_id, update)
-    return led_to(request, "experiments", experiment_id, notice=Notice.SAVED)
+    return settings.led_to(request, "experiments", experiment_id, notice=settings.Notice.SAVED)
 
 
 _EXPERIMENTS = Resource(
@@ -146,7 +141,7 @@ _EXPERIMENTS = Resource(
 )
 _EXPERIMENTS.declare(router, lists=False)
 
-SEGMENTS = f"{SETTINGS}/segments"
+SEGMENTS = f"{settings.SETTINGS}/segments"
 Resource(
     noun="segment",
     at=SEGMENTS,
@@ -173,15 +168,15 @@ Resource(
     section="segments",
 ).declare(router)
 
-NOTICES = f"{SETTINGS}/release-notices"
+NOTICES = f"{settings.SETTINGS}/release-notices"
 
 
-@router.get(NOTICES, access=administers())
+@router.get(NOTICES, access=settings.administers())
 async def get_release_notices(
     request: ApiRequest,
     cursor: Cursor = None,
     channel: ReleaseChannel | None = None,
-    notice: Notice | None = None,
+    notice: settings.Notice | None = None,
 ) -> Response:
     """Look through the release notices."""
     return await _release_notices_page(request, BLANK, channel, cursor, notice)
@@ -192,11 +187,11 @@ async def _release_notices_page(
     entered: Entered,
     channel: ReleaseChannel | None = None,
     cursor: str | None = None,
-    notice: Notice | None = None,
+    notice: settings.Notice | None = None,
 ) -> Response:
     wanted = request.page("release-notices", DEFAULT_LIMIT, cursor, channel)
     listed = await release_notices.list_releases(request.work, channel, wanted)
-    return await settings_page(
+    return await settings.settings_page(
         request,
         "settings_release_notices.html",
         "release-notices",
@@ -208,15 +203,15 @@ async def _release_notices_page(
         releases=listed.releases,
         channel=channel,
         channels=list(ReleaseChannel),
-        turning=turning(request, cursor, listed.cursor, channel=channel),
+        turning=settings.turning(request, cursor, listed.cursor, channel=channel),
     )
 
 
-@router.post(NOTICES, access=administers(form=True))
+@router.post(NOTICES, access=settings.administers(form=True))
 @redisplays(_release_notices_page)
 async def publish_release_notice_by_form(request: ApiRequest, body: Fields) -> Response:
     """Publish a release notice for all users of a channel."""
     values = {"channel": "", "title": "", "body": "", **body.texts}
     release = read_as(PublishRelease, values)
     await release_notices.publish_release(request.work, request.principal, release)
-    return led_to(request, "release-notices", notice=Notice.ADDED)
+    return settings.led_to(request, "release-notices", notice=settings.Notice.ADDED)

@@ -10,15 +10,7 @@ from starlette.responses import Response
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.routing import page_router
 from api.console.words import named
-from api.console.workspace.settings import (
-    SETTINGS,
-    Notice,
-    changes,
-    led_to,
-    reads,
-    settings_page,
-    turning,
-)
+from api.console.workspace import settings as workspace_settings
 from api.kernel.routing import ApiRequest, Cursor
 from api.routers.automation import automations as secrets_api
 from api.routers.people import members as api
@@ -32,17 +24,12 @@ from models.people import api_keys
 from models.people.api_keys import CreateApiKey
 from models.people.users import display_names
 from models.workspace import model_settings
-from models.workspace.model_settings import (
-    DEFAULT_SECONDS,
-    MAX_SECONDS,
-    PutModelSettings,
-)
 from runtime.clock import wire_timestamp
 from runtime.errors import ValidationError
 
 router = page_router()
 
-KEYS = f"{SETTINGS}/api-keys"
+KEYS = f"{workspace_settings.SETTINGS}/api-keys"
 
 LIFETIMES = (
     ("7", "7 days"),
@@ -61,12 +48,12 @@ class KeyState(StrEnum):
     ENDED = "ended"
 
 
-@router.get(KEYS, access=reads(Scope.API_KEYS_READ))
+@router.get(KEYS, access=workspace_settings.reads(Scope.API_KEYS_READ))
 async def get_api_keys(
     request: ApiRequest,
     cursor: Cursor = None,
     state: KeyState = KeyState.LIVE,
-    notice: Notice | None = None,
+    notice: workspace_settings.Notice | None = None,
 ) -> Response:
     """Look through the API keys of a workspace."""
     wanted = request.page("pages of api keys", DEFAULT_LIMIT, cursor, state)
@@ -74,7 +61,7 @@ async def get_api_keys(
         request.work, request.actor, wanted, live=state is KeyState.LIVE
     )
     users = {key.bound_user_id for key in listed.items if key.bound_user_id is not None}
-    return await settings_page(
+    return await workspace_settings.settings_page(
         request,
         "settings_api_keys.html",
         "api-keys",
@@ -85,7 +72,7 @@ async def get_api_keys(
         keys=listed.items,
         names=await display_names(request.work, users),
         state=state,
-        turning=turning(request, cursor, listed.cursor, state=state),
+        turning=workspace_settings.turning(request, cursor, listed.cursor, state=state),
         now=request.work.now,
         every=len(Scope),
     )
@@ -100,7 +87,7 @@ class Preset(StrEnum):
     ALL = "all"
 
 
-@router.get(f"{KEYS}/new", access=reads(Scope.API_KEYS_WRITE))
+@router.get(f"{KEYS}/new", access=workspace_settings.reads(Scope.API_KEYS_WRITE))
 async def get_new_api_key(request: ApiRequest, preset: Preset = Preset.READ) -> Response:
     """Choose what a new key may do."""
     return await _form(request, BLANK, preset)
@@ -108,7 +95,7 @@ async def get_new_api_key(request: ApiRequest, preset: Preset = Preset.READ) -> 
 
 async def _form(request: ApiRequest, entered: Entered, preset: Preset = Preset.NONE) -> Response:
     scopes = request.actor.scopes
-    return await settings_page(
+    return await workspace_settings.settings_page(
         request,
         "settings_new_api_key.html",
         "api-keys",
@@ -125,7 +112,7 @@ async def _form(request: ApiRequest, entered: Entered, preset: Preset = Preset.N
     )
 
 
-@router.post(KEYS, access=changes(Scope.API_KEYS_WRITE))
+@router.post(KEYS, access=workspace_settings.changes(Scope.API_KEYS_WRITE))
 @redisplays(_form)
 async def create_api_key_by_form(request: ApiRequest, body: Fields) -> Response:
     """Create an API key, and show its secret this once."""
@@ -138,7 +125,7 @@ async def create_api_key_by_form(request: ApiRequest, body: Fields) -> Response:
         },
     )
     outcome = await api_keys.create_key(request.work, request.actor, request.services.keys, key)
-    return await settings_page(
+    return await workspace_settings.settings_page(
         request,
         "settings_api_key.html",
         "api-keys",
@@ -149,12 +136,13 @@ async def create_api_key_by_form(request: ApiRequest, body: Fields) -> Response:
 
 
 @router.post(
-    f"{KEYS}/{{apiKeyId}}/revoke", access=changes(Scope.API_KEYS_WRITE, resource="api_key")
+    f"{KEYS}/{{apiKeyId}}/revoke",
+    access=workspace_settings.changes(Scope.API_KEYS_WRITE, resource="api_key"),
 )
 async def revoke_api_key_by_form(request: ApiRequest) -> Response:
     """Revoke an API key; it stops at once."""
     await api_keys.revoke_key(request.work, request.actor, request.ids["apiKeyId"])
-    return led_to(request, "api-keys", notice=Notice.REVOKED)
+    return workspace_settings.led_to(request, "api-keys", notice=workspace_settings.Notice.REVOKED)
 
 
 def _expiry(request: ApiRequest, lifetime: str) -> str | None:
@@ -230,12 +218,12 @@ def preset_scopes(preset: Preset, own: frozenset[Scope]) -> frozenset[Scope]:
             return own
 
 
-SECRETS = f"{SETTINGS}/secrets"
+SECRETS = f"{workspace_settings.SETTINGS}/secrets"
 
 
-@router.get(SECRETS, access=reads(Scope.INTEGRATIONS_READ))
+@router.get(SECRETS, access=workspace_settings.reads(Scope.INTEGRATIONS_READ))
 async def get_secrets(
-    request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
+    request: ApiRequest, cursor: Cursor = None, notice: workspace_settings.Notice | None = None
 ) -> Response:
     """Look through the names of the secrets of a workspace."""
     return await _secrets_page(request, BLANK, cursor, notice)
@@ -245,11 +233,11 @@ async def _secrets_page(
     request: ApiRequest,
     entered: Entered,
     cursor: str | None = None,
-    notice: Notice | None = None,
+    notice: workspace_settings.Notice | None = None,
 ) -> Response:
     wanted = request.page("secrets", DEFAULT_LIMIT, cursor)
     listed = await store.list_secrets(request.work, request.actor, wanted)
-    return await settings_page(
+    return await workspace_settings.settings_page(
         request,
         "settings_secrets.html",
         "secrets",
@@ -257,13 +245,13 @@ async def _secrets_page(
         (secrets_api.put_secret, {"value": "…"}),
         secrets_api.delete_secret,
         secrets=listed.secrets,
-        turning=turning(request, cursor, listed.cursor),
+        turning=workspace_settings.turning(request, cursor, listed.cursor),
         entered=entered,
         notice=notice,
     )
 
 
-@router.post(SECRETS, access=changes(Scope.INTEGRATIONS_WRITE))
+@router.post(SECRETS, access=workspace_settings.changes(Scope.INTEGRATIONS_WRITE))
 @redisplays(_secrets_page)
 async def put_secret_by_form(request: ApiRequest, body: Fields) -> Response:
     """Store a secret, or give it another value."""
@@ -271,30 +259,34 @@ async def put_secret_by_form(request: ApiRequest, body: Fields) -> Response:
 
     wanted = read_as(PutSecret, {"value": body.texts.get("secretValue", "")})
     await store.put_secret(request.work, request.actor, request.services.keys, name, wanted)
-    return led_to(request, "secrets", notice=Notice.SAVED)
+    return workspace_settings.led_to(request, "secrets", notice=workspace_settings.Notice.SAVED)
 
 
-@router.post(f"{SECRETS}/{{secretName}}/delete", access=changes(Scope.INTEGRATIONS_WRITE))
+@router.post(
+    f"{SECRETS}/{{secretName}}/delete", access=workspace_settings.changes(Scope.INTEGRATIONS_WRITE)
+)
 async def delete_secret_by_form(request: ApiRequest) -> Response:
     """Delete a secret."""
     name = request.path_params["secretName"]
     await store.delete_secret(request.work, request.actor, name)
-    return led_to(request, "secrets", notice=Notice.REMOVED)
+    return workspace_settings.led_to(request, "secrets", notice=workspace_settings.Notice.REMOVED)
 
 
-MODEL = f"{SETTINGS}/model"
+MODEL = f"{workspace_settings.SETTINGS}/model"
 
 
-@router.get(MODEL, access=reads(Scope.MODELS_READ))
-async def get_model_form(request: ApiRequest, notice: Notice | None = None) -> Response:
+@router.get(MODEL, access=workspace_settings.reads(Scope.MODELS_READ))
+async def get_model_form(
+    request: ApiRequest, notice: workspace_settings.Notice | None = None
+) -> Response:
     """Look at the language model of a workspace."""
     return await _model_page(request, BLANK, notice=notice)
 
 
 async def _model_page(
-    request: ApiRequest, entered: Entered, notice: Notice | None = None
+    request: ApiRequest, entered: Entered, notice: workspace_settings.Notice | None = None
 ) -> Response:
-    return await settings_page(
+    return await workspace_settings.settings_page(
         request,
         "settings_model.html",
         "model",
@@ -303,19 +295,19 @@ async def _model_page(
         notice=notice,
         entered=entered,
         model=await model_settings.get_settings(request.work, request.actor.workspace_id),
-        seconds=DEFAULT_SECONDS,
-        most_seconds=MAX_SECONDS,
+        seconds=model_settings.DEFAULT_SECONDS,
+        most_seconds=model_settings.MAX_SECONDS,
     )
 
 
-@router.post(MODEL, access=changes(Scope.MODELS_WRITE))
+@router.post(MODEL, access=workspace_settings.changes(Scope.MODELS_WRITE))
 @redisplays(_model_page)
 async def put_model_by_form(request: ApiRequest, body: Fields) -> Response:
     """Set the language model of a workspace."""
-    settings = read_as(PutModelSettings, _model_values(body.texts))
+    settings = read_as(model_settings.PutModelSettings, _model_values(body.texts))
     keys = request.services.keys
     await model_settings.put_settings(request.work, request.actor, keys, settings)
-    return led_to(request, "model", notice=Notice.SAVED)
+    return workspace_settings.led_to(request, "model", notice=workspace_settings.Notice.SAVED)
 
 
 def _model_values(texts: dict[str, str]) -> dict[str, object]:

@@ -11,13 +11,8 @@ from uuid import UUID
 from starlette.responses import Response
 
 from api.console.routing import page_router
+from api.console.workspace import settings
 from api.console.workspace.audit_sentences import PHRASES, in_words
-from api.console.workspace.settings import (
-    SETTINGS,
-    reads,
-    settings_page,
-    turning,
-)
 from api.kernel.operation import Operation
 from api.kernel.routing import ApiRequest, Cursor, Limit
 from api.routers.messages import workspace_events
@@ -46,13 +41,13 @@ class Audited:
     operation: str
 
 
-@router.get(f"{SETTINGS}/audit", access=reads(Scope.WORKSPACE_UPDATE))
+@router.get(f"{settings.SETTINGS}/audit", access=settings.reads(Scope.WORKSPACE_UPDATE))
 async def get_audit_log(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the changes made in a workspace."""
     wanted = request.page("audit log", DEFAULT_LIMIT, cursor)
     listed = await list_audit_log(request.work, request.actor, wanted)
     keys = {entry.api_key_id for entry in listed.entries if entry.api_key_id is not None}
-    return await settings_page(
+    return await settings.settings_page(
         request,
         "settings_audit.html",
         "audit",
@@ -60,7 +55,7 @@ async def get_audit_log(request: ApiRequest, cursor: Cursor = None) -> Response:
         workspace_events.list_workspace_events,
         entries=await _audited(request, listed.entries),
         key_names=await key_names(request.work, request.actor, keys),
-        turning=turning(request, cursor, listed.cursor),
+        turning=settings.turning(request, cursor, listed.cursor),
     )
 
 
@@ -150,7 +145,7 @@ def _new_role(
     return None
 
 
-@router.get(f"{SETTINGS}/request-logs", access=reads(Scope.API_KEYS_READ))
+@router.get(f"{settings.SETTINGS}/request-logs", access=settings.reads(Scope.API_KEYS_READ))
 async def get_request_logs(
     request: ApiRequest, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> Response:
@@ -159,7 +154,7 @@ async def get_request_logs(
     listed = await page_of_requests(request.work, request.actor, wanted)
     keys = {one.api_key_id for one in listed.items if one.api_key_id is not None}
     people = {one.principal_id for one in listed.items if one.principal_id is not None}
-    return await settings_page(
+    return await settings.settings_page(
         request,
         "settings_request_logs.html",
         "request-logs",
@@ -169,15 +164,15 @@ async def get_request_logs(
         names=await display_names(request.work, people - keys),
         limit=limit,
         limits=(30, 50, 100),
-        turning=turning(request, cursor, listed.cursor, limit=limit),
+        turning=settings.turning(request, cursor, listed.cursor, limit=limit),
     )
 
 
-@router.get(f"{SETTINGS}/usage", access=reads(Scope.BILLING_READ))
+@router.get(f"{settings.SETTINGS}/usage", access=settings.reads(Scope.BILLING_READ))
 async def get_usage_page(request: ApiRequest) -> Response:
     """Look at what a workspace holds, and what it did this month."""
     usage = await get_usage(request.work, request.actor)
-    return await settings_page(
+    return await settings.settings_page(
         request,
         "settings_usage.html",
         "usage",

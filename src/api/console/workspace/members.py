@@ -6,15 +6,7 @@ from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
-from api.console.workspace.settings import (
-    SETTINGS,
-    Notice,
-    changes,
-    led_to,
-    reads,
-    settings_page,
-    turning,
-)
+from api.console.workspace import settings
 from api.kernel.routing import ApiRequest, Cursor
 from api.routers.people import members as api
 from models.core.access.rules import Role, Scope
@@ -25,13 +17,13 @@ from models.people.members import UpdateMember, outranks
 
 router = page_router()
 
-MEMBERS = f"{SETTINGS}/members"
+MEMBERS = f"{settings.SETTINGS}/members"
 MEMBER = f"{MEMBERS}/{{userId}}"
 
 
-@router.get(MEMBERS, access=reads(Scope.MEMBERS_READ))
+@router.get(MEMBERS, access=settings.reads(Scope.MEMBERS_READ))
 async def get_members(
-    request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
+    request: ApiRequest, cursor: Cursor = None, notice: settings.Notice | None = None
 ) -> Response:
     """Look through the members of a workspace."""
     return await _members_page(request, BLANK, cursor, notice)
@@ -41,11 +33,11 @@ async def _members_page(
     request: ApiRequest,
     entered: Entered,
     cursor: str | None = None,
-    notice: Notice | None = None,
+    notice: settings.Notice | None = None,
 ) -> Response:
     wanted = request.page("members", DEFAULT_LIMIT, cursor)
     listed = await members.list_members(request.work, request.actor, wanted)
-    return await settings_page(
+    return await settings.settings_page(
         request,
         "settings_members.html",
         "members",
@@ -55,7 +47,7 @@ async def _members_page(
         notice=notice,
         entered=entered,
         members=listed.members,
-        turning=turning(request, cursor, listed.cursor),
+        turning=settings.turning(request, cursor, listed.cursor),
         roles=roles_given_by(request.actor.role),
         own_id=request.actor.user_id,
         outranks=outranks,
@@ -63,16 +55,16 @@ async def _members_page(
     )
 
 
-@router.post(f"{MEMBER}/role", access=changes(Scope.MEMBERS_MANAGE, resource="user"))
+@router.post(f"{MEMBER}/role", access=settings.changes(Scope.MEMBERS_MANAGE, resource="user"))
 @redisplays(_members_page)
 async def change_role(request: ApiRequest, body: Fields) -> Response:
     """Change the role of a member."""
     role = read_as(UpdateMember, body.texts)
     await members.update_member(request.work, request.actor, request.ids["userId"], role)
-    return led_to(request, "members", notice=Notice.SAVED)
+    return settings.led_to(request, "members", notice=settings.Notice.SAVED)
 
 
-@router.post(f"{MEMBER}/remove", access=changes(Scope.WORKSPACE_READ, resource="user"))
+@router.post(f"{MEMBER}/remove", access=settings.changes(Scope.WORKSPACE_READ, resource="user"))
 @redisplays(_members_page)
 async def remove_member_by_form(request: ApiRequest) -> Response:
     """Remove a member, or leave."""
@@ -80,7 +72,7 @@ async def remove_member_by_form(request: ApiRequest) -> Response:
     await members.remove_member(request.work, request.actor, user_id)
     if user_id == request.actor.user_id:
         return see_other("/")
-    return led_to(request, "members", notice=Notice.REMOVED)
+    return settings.led_to(request, "members", notice=settings.Notice.REMOVED)
 
 
 def roles_given_by(role: Role) -> list[Role]:
@@ -88,13 +80,13 @@ def roles_given_by(role: Role) -> list[Role]:
     return [other for other in Role if outranks(role, other)]
 
 
-INVITATIONS = f"{SETTINGS}/invitations"
+INVITATIONS = f"{settings.SETTINGS}/invitations"
 ANSWER = "/invitations/{invitationToken}"
 
 
-@router.get(INVITATIONS, access=reads(Scope.MEMBERS_READ))
+@router.get(INVITATIONS, access=settings.reads(Scope.MEMBERS_READ))
 async def get_invitations(
-    request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
+    request: ApiRequest, cursor: Cursor = None, notice: settings.Notice | None = None
 ) -> Response:
     """Look through the invitations to a workspace."""
     return await _invitations_page(request, BLANK, cursor, notice=notice)
@@ -106,11 +98,11 @@ async def _invitations_page(
     cursor: str | None = None,
     *,
     issued: IssuedInvitation | None = None,
-    notice: Notice | None = None,
+    notice: settings.Notice | None = None,
 ) -> Response:
     wanted = request.page("invitations", DEFAULT_LIMIT, cursor)
     listed = await invitations.list_invitations(request.work, request.actor, wanted)
-    return await settings_page(
+    return await settings.settings_page(
         request,
         "settings_invitations.html",
         "invitations",
@@ -118,7 +110,7 @@ async def _invitations_page(
         api.create_invitation,
         api.revoke_invitation,
         invitations=listed.invitations,
-        turning=turning(request, cursor, listed.cursor),
+        turning=settings.turning(request, cursor, listed.cursor),
         roles=roles_given_by(request.actor.role),
         entered=entered,
         issued=issued,
@@ -128,7 +120,7 @@ async def _invitations_page(
     )
 
 
-@router.post(INVITATIONS, access=changes(Scope.MEMBERS_INVITE))
+@router.post(INVITATIONS, access=settings.changes(Scope.MEMBERS_INVITE))
 @redisplays(_invitations_page)
 async def invite(request: ApiRequest, body: Fields) -> Response:
     """Invite a person, and show the link this once."""
@@ -141,15 +133,15 @@ async def invite(request: ApiRequest, body: Fields) -> Response:
 
 @router.post(
     f"{INVITATIONS}/{{invitationId}}/revoke",
-    access=changes(Scope.MEMBERS_INVITE, resource="invitation"),
+    access=settings.changes(Scope.MEMBERS_INVITE, resource="invitation"),
 )
 async def revoke_invitation_by_form(request: ApiRequest) -> Response:
     """Revoke an open invitation."""
     await invitations.revoke_invitation(request.work, request.actor, request.ids["invitationId"])
-    return led_to(request, "invitations", notice=Notice.REVOKED)
+    return settings.led_to(request, "invitations", notice=settings.Notice.REVOKED)
 
 
-@router.get(ANSWER, access=reads())
+@router.get(ANSWER, access=settings.reads())
 async def get_invitation(request: ApiRequest) -> Response:
     """Ask before an invitation is accepted."""
     token = request.path_params["invitationToken"]
@@ -159,7 +151,7 @@ async def get_invitation(request: ApiRequest) -> Response:
     return page(request, "invitation.html", await shell_of(request), invited=entry)
 
 
-@router.post(ANSWER, access=changes())
+@router.post(ANSWER, access=settings.changes())
 async def accept_invitation_by_form(request: ApiRequest) -> Response:
     """Become a member of the workspace that invites the caller."""
     token = request.path_params["invitationToken"]

@@ -15,15 +15,7 @@ from api.console.resource_pages import Column, Resource, Stored
 from api.console.routing import page_router
 from api.console.shell import APPEARANCE, Appearance, Shell, appearance_of, home_of, shell_of
 from api.console.words import queried
-from api.console.workspace.settings import (
-    SETTINGS,
-    Notice,
-    changes,
-    led_to,
-    reads,
-    settings_page,
-    turning,
-)
+from api.console.workspace import settings
 from api.kernel.browsers import is_secure
 from api.kernel.routing import ApiRequest, Cursor
 from api.routers.messages import notifications
@@ -32,23 +24,13 @@ from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.core.values import is_timezone
 from models.messages import notification_preferences
-from models.messages.notification_preferences import (
-    NoticeChannel,
-    NotificationKind,
-    ReplacePreferences,
-)
 from models.messages.notifications import commands, queries
-from models.messages.notifications.queries import (
-    ArchiveNotifications,
-    MarkRead,
-    NotificationBody,
-)
 from models.people.users import get_me
 from runtime.errors import ValidationError
 
 router = page_router()
 
-_PROFILE = f"{SETTINGS}/profile"
+_PROFILE = f"{settings.SETTINGS}/profile"
 _YEAR = 365 * 24 * 3600
 _LANGUAGES = (
     ("en-GB", "English (UK)"),
@@ -76,8 +58,10 @@ _WORDS: Words = {
 _CONTROLS = laid_out(Appearance, "", words=_WORDS, offers=_OFFERS)
 
 
-async def _profile(request: ApiRequest, entered: Entered, notice: Notice | None = None) -> Response:
-    return await settings_page(
+async def _profile(
+    request: ApiRequest, entered: Entered, notice: settings.Notice | None = None
+) -> Response:
+    return await settings.settings_page(
         request,
         "settings_profile.html",
         "profile",
@@ -89,20 +73,20 @@ async def _profile(request: ApiRequest, entered: Entered, notice: Notice | None 
     )
 
 
-@router.get(_PROFILE, access=reads(Scope.WORKSPACE_READ))
-async def get_profile(request: ApiRequest, notice: Notice | None = None) -> Response:
+@router.get(_PROFILE, access=settings.reads(Scope.WORKSPACE_READ))
+async def get_profile(request: ApiRequest, notice: settings.Notice | None = None) -> Response:
     """Look at who is signed in, and at how pages look in this browser."""
     chosen = appearance_of(request).model_dump(mode="json", by_alias=True)
     return await _profile(request, Entered(texts_of(_CONTROLS, chosen)), notice)
 
 
-@router.post(_PROFILE, access=changes(Scope.WORKSPACE_READ))
+@router.post(_PROFILE, access=settings.changes(Scope.WORKSPACE_READ))
 @redisplays(_profile)
 async def change_profile(request: ApiRequest, body: Fields) -> Response:
     """Choose the look of pages, which a cookie of this browser holds."""
     chosen = read_as(Appearance, values_of(_CONTROLS, body.texts, {}))
     texts = texts_of(_CONTROLS, chosen.model_dump(mode="json", by_alias=True))
-    answer = led_to(request, "profile", notice=Notice.SAVED)
+    answer = settings.led_to(request, "profile", notice=settings.Notice.SAVED)
     answer.set_cookie(
         APPEARANCE,
         quote(urlencode(texts)),
@@ -153,7 +137,7 @@ class Shown(StrEnum):
     ALL = "all"
 
 
-@router.get(INBOX, access=reads(Scope.WORKSPACE_READ))
+@router.get(INBOX, access=settings.reads(Scope.WORKSPACE_READ))
 async def get_notifications(
     request: ApiRequest, show: Shown = Shown.UNREAD, cursor: Cursor = None
 ) -> Response:
@@ -180,7 +164,7 @@ async def get_notifications(
         shell,
         groups=grouped(listed.notifications),
         show=show,
-        turning=turning(request, cursor, listed.cursor, show=show),
+        turning=settings.turning(request, cursor, listed.cursor, show=show),
         api=shell.calls(
             (notifications.list_notifications, query),
             (notifications.mark_notifications_read, {"all": True}),
@@ -193,10 +177,10 @@ async def get_notifications(
 class Group:
     """Notifications of one subject, the newest first."""
 
-    members: list[NotificationBody]
+    members: list[queries.NotificationBody]
 
     @property
-    def newest(self) -> NotificationBody:
+    def newest(self) -> queries.NotificationBody:
         return self.members[0]
 
     @property
@@ -211,7 +195,7 @@ class Group:
         return ",".join(str(one.id) for one in waiting)
 
 
-def grouped(notifications: Iterable[NotificationBody]) -> Sequence[Group]:
+def grouped(notifications: Iterable[queries.NotificationBody]) -> Sequence[Group]:
     """The notifications of a page by what they are about, in the order of the newest of each."""
     groups: dict[tuple[object, ...], Group] = {}
     for one in notifications:
@@ -225,22 +209,22 @@ def _ids(body: Fields) -> list[str] | None:
     return None if text is None else text.split(",")
 
 
-@router.post(f"{INBOX}/read", access=changes(Scope.WORKSPACE_READ))
+@router.post(f"{INBOX}/read", access=settings.changes(Scope.WORKSPACE_READ))
 async def mark_read_by_form(request: ApiRequest, body: Fields) -> Response:
     """Mark notifications of one subject read, or all of them."""
     ids = _ids(body)
-    named = read_as(MarkRead, {"all": True} if ids is None else {"notificationIds": ids})
+    named = read_as(queries.MarkRead, {"all": True} if ids is None else {"notificationIds": ids})
     places = [request.actor.workspace_id]
     await commands.mark_read(request.work, request.principal, places, named)
     return _back(request, body)
 
 
-@router.post(f"{INBOX}/archive", access=changes(Scope.WORKSPACE_READ))
+@router.post(f"{INBOX}/archive", access=settings.changes(Scope.WORKSPACE_READ))
 async def archive_by_form(request: ApiRequest, body: Fields) -> Response:
     """Archive the read notifications of one subject, or all of these."""
     ids = _ids(body)
     named = read_as(
-        ArchiveNotifications, {"allRead": True} if ids is None else {"notificationIds": ids}
+        queries.ArchiveNotifications, {"allRead": True} if ids is None else {"notificationIds": ids}
     )
     places = [request.actor.workspace_id]
     await commands.archive(request.work, request.principal, places, named)
@@ -255,33 +239,41 @@ def _back(request: ApiRequest, body: Fields) -> Response:
     return see_other(queried(f"{home_of(request.actor.workspace_id)}/notifications", show=show))
 
 
-PREFERENCES = f"{SETTINGS}/notifications"
+PREFERENCES = f"{settings.SETTINGS}/notifications"
 
 
-@router.get(PREFERENCES, access=reads(Scope.WORKSPACE_READ))
-async def get_preferences_form(request: ApiRequest, notice: Notice | None = None) -> Response:
+@router.get(PREFERENCES, access=settings.reads(Scope.WORKSPACE_READ))
+async def get_preferences_form(
+    request: ApiRequest, notice: settings.Notice | None = None
+) -> Response:
     """Look at the channels of each kind of notification."""
     chosen_channels = await notification_preferences.get_preferences(
         request.work, request.principal
     )
-    return await settings_page(
+    return await settings.settings_page(
         request,
         "settings_preferences.html",
         "notifications",
         notifications.get_notification_preferences,
         notifications.replace_notification_preferences,
         notice=notice,
-        kinds=[(kind, chosen_channels.preferences[kind]) for kind in NotificationKind],
+        kinds=[
+            (kind, chosen_channels.preferences[kind])
+            for kind in notification_preferences.NotificationKind
+        ],
     )
 
 
-@router.post(PREFERENCES, access=changes(Scope.WORKSPACE_READ))
+@router.post(PREFERENCES, access=settings.changes(Scope.WORKSPACE_READ))
 async def replace_preferences_by_form(request: ApiRequest, body: Fields) -> Response:
     """Replace the channels of every kind: a box that is not ticked is a channel that is off."""
     choices = {
-        kind.value: {channel.value: f"{kind}.{channel}" in body.texts for channel in NoticeChannel}
-        for kind in NotificationKind
+        kind.value: {
+            channel.value: f"{kind}.{channel}" in body.texts
+            for channel in notification_preferences.NoticeChannel
+        }
+        for kind in notification_preferences.NotificationKind
     }
-    wanted = read_as(ReplacePreferences, {"preferences": choices})
+    wanted = read_as(notification_preferences.ReplacePreferences, {"preferences": choices})
     await notification_preferences.replace_preferences(request.work, request.principal, wanted)
-    return led_to(request, "notifications", notice=Notice.SAVED)
+    return settings.led_to(request, "notifications", notice=settings.Notice.SAVED)

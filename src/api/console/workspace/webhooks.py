@@ -8,47 +8,32 @@ from starlette.responses import Response
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.rendering import see_other
 from api.console.routing import page_router
-from api.console.workspace.settings import (
-    SETTINGS,
-    Notice,
-    changes,
-    led_to,
-    reads,
-    settings_page,
-    settings_path,
-    turning,
-)
+from api.console.workspace import settings
 from api.kernel.routing import ApiRequest, Cursor
 from api.routers.messages import workspace_events as api
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.messages.deliveries.rules import DeliveryStatus
 from models.messages.webhook_endpoints import commands, queries
-from models.messages.webhook_endpoints.queries import (
-    CreateWebhookEndpoint,
-    IssuedWebhookEndpoint,
-    UpdateWebhookEndpoint,
-    WebhookEndpointBody,
-)
 from models.messages.workspace_events.rules import EventType
 
 router = page_router()
 
-ENDPOINTS = f"{SETTINGS}/webhooks"
+ENDPOINTS = f"{settings.SETTINGS}/webhooks"
 ENDPOINT = f"{ENDPOINTS}/{{endpointId}}"
-READ_ONE = reads(Scope.WEBHOOKS_READ, resource="endpoint")
-EDIT_ONE = reads(Scope.WEBHOOKS_WRITE, resource="endpoint")
-WRITE = changes(Scope.WEBHOOKS_WRITE, resource="endpoint")
+READ_ONE = settings.reads(Scope.WEBHOOKS_READ, resource="endpoint")
+EDIT_ONE = settings.reads(Scope.WEBHOOKS_WRITE, resource="endpoint")
+WRITE = settings.changes(Scope.WEBHOOKS_WRITE, resource="endpoint")
 
 
-@router.get(ENDPOINTS, access=reads(Scope.WEBHOOKS_READ))
+@router.get(ENDPOINTS, access=settings.reads(Scope.WEBHOOKS_READ))
 async def get_webhook_endpoints(
-    request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
+    request: ApiRequest, cursor: Cursor = None, notice: settings.Notice | None = None
 ) -> Response:
     """Look through the endpoints of a workspace."""
     wanted = request.page("webhook endpoints", DEFAULT_LIMIT, cursor)
     listed = await queries.list_endpoints(request.work, request.actor, wanted)
-    return await settings_page(
+    return await settings.settings_page(
         request,
         "settings_webhooks.html",
         "webhooks",
@@ -56,11 +41,11 @@ async def get_webhook_endpoints(
         api.create_webhook_endpoint,
         notice=notice,
         endpoints=listed.endpoints,
-        turning=turning(request, cursor, listed.cursor),
+        turning=settings.turning(request, cursor, listed.cursor),
     )
 
 
-@router.get(f"{ENDPOINTS}/new", access=reads(Scope.WEBHOOKS_WRITE))
+@router.get(f"{ENDPOINTS}/new", access=settings.reads(Scope.WEBHOOKS_WRITE))
 async def get_new_webhook_endpoint(request: ApiRequest) -> Response:
     """Choose what a new endpoint is told."""
     return await _form(request, BLANK)
@@ -71,7 +56,7 @@ async def _form(request: ApiRequest, entered: Entered) -> Response:
     nouns: dict[str, list[EventType]] = {}
     for event_type in EventType:
         nouns.setdefault(event_type.partition(".")[0], []).append(event_type)
-    return await settings_page(
+    return await settings.settings_page(
         request,
         "settings_webhook_form.html",
         "webhooks",
@@ -83,11 +68,11 @@ async def _form(request: ApiRequest, entered: Entered) -> Response:
     )
 
 
-@router.post(ENDPOINTS, access=changes(Scope.WEBHOOKS_WRITE))
+@router.post(ENDPOINTS, access=settings.changes(Scope.WEBHOOKS_WRITE))
 @redisplays(_form)
 async def create_webhook_endpoint_by_form(request: ApiRequest, body: Fields) -> Response:
     """Create an endpoint, and show its secret this once."""
-    endpoint = read_as(CreateWebhookEndpoint, _values(body))
+    endpoint = read_as(queries.CreateWebhookEndpoint, _values(body))
     outcome = await commands.create_endpoint(
         request.work, request.actor, request.services.keys, endpoint
     )
@@ -105,21 +90,21 @@ async def get_webhook_endpoint_form(request: ApiRequest) -> Response:
 async def change_webhook_endpoint(request: ApiRequest, body: Fields) -> Response:
     """Change the address, the description or the events of an endpoint."""
     endpoint = await _update(request, _values(body))
-    return led_to(request, "webhooks", endpoint.id, notice=Notice.SAVED)
+    return settings.led_to(request, "webhooks", endpoint.id, notice=settings.Notice.SAVED)
 
 
 @router.post(f"{ENDPOINT}/enable", access=WRITE)
 async def enable_webhook_endpoint(request: ApiRequest) -> Response:
     """Have an endpoint be told of what happens from now on."""
     endpoint = await _update(request, {"enabled": True})
-    return led_to(request, "webhooks", endpoint.id, notice=Notice.SAVED)
+    return settings.led_to(request, "webhooks", endpoint.id, notice=settings.Notice.SAVED)
 
 
 @router.post(f"{ENDPOINT}/disable", access=WRITE)
 async def disable_webhook_endpoint(request: ApiRequest) -> Response:
     """Tell an endpoint nothing more."""
     endpoint = await _update(request, {"enabled": False})
-    return led_to(request, "webhooks", endpoint.id, notice=Notice.SAVED)
+    return settings.led_to(request, "webhooks", endpoint.id, notice=settings.Notice.SAVED)
 
 
 @router.post(f"{ENDPOINT}/rotate-secret", access=WRITE)
@@ -135,13 +120,13 @@ async def rotate_endpoint_secret_by_form(request: ApiRequest) -> Response:
 async def delete_webhook_endpoint_by_form(request: ApiRequest) -> Response:
     """Delete an endpoint."""
     await commands.delete_endpoint(request.work, request.actor, request.ids["endpointId"])
-    return led_to(request, "webhooks", notice=Notice.REMOVED)
+    return settings.led_to(request, "webhooks", notice=settings.Notice.REMOVED)
 
 
 @router.get(f"{ENDPOINT}/rotate-secret", access=READ_ONE)
 async def get_rotated_secret(request: ApiRequest) -> Response:
     """Lead to the endpoint, whose secret is not shown again."""
-    return see_other(settings_path(request, "webhooks", request.ids["endpointId"]))
+    return see_other(settings.settings_path(request, "webhooks", request.ids["endpointId"]))
 
 
 def _values(body: Fields) -> dict[str, object]:
@@ -153,18 +138,18 @@ def _values(body: Fields) -> dict[str, object]:
     }
 
 
-async def _update(request: ApiRequest, values: object) -> WebhookEndpointBody:
+async def _update(request: ApiRequest, values: object) -> queries.WebhookEndpointBody:
     endpoint_id = request.ids["endpointId"]
-    change = read_as(UpdateWebhookEndpoint, values)
+    change = read_as(queries.UpdateWebhookEndpoint, values)
     return await commands.update_endpoint(request.work, request.actor, endpoint_id, change)
 
 
-async def _endpoint(request: ApiRequest) -> WebhookEndpointBody:
+async def _endpoint(request: ApiRequest) -> queries.WebhookEndpointBody:
     return await queries.get_endpoint(request.work, request.actor, request.ids["endpointId"])
 
 
-async def _secret(request: ApiRequest, issued: IssuedWebhookEndpoint) -> Response:
-    return await settings_page(
+async def _secret(request: ApiRequest, issued: queries.IssuedWebhookEndpoint) -> Response:
+    return await settings.settings_page(
         request, "settings_webhook_secret.html", "webhooks", endpoint=issued, secret=issued.secret
     )
 
@@ -184,14 +169,14 @@ async def get_webhook_endpoint_page(
     request: ApiRequest,
     cursor: Cursor = None,
     status: DeliveryStatus | None = None,
-    notice: Notice | None = None,
+    notice: settings.Notice | None = None,
 ) -> Response:
     """Look at an endpoint, and at what goes and went to it."""
     endpoint_id = request.ids["endpointId"]
     endpoint = await queries.get_endpoint(request.work, request.actor, endpoint_id)
     wanted = request.page("webhook deliveries", DEFAULT_LIMIT, cursor, endpoint_id, status)
     listed = await queries.list_deliveries(request.work, request.actor, endpoint_id, wanted, status)
-    return await settings_page(
+    return await settings.settings_page(
         request,
         "settings_webhook.html",
         "webhooks",
@@ -211,7 +196,7 @@ async def get_webhook_endpoint_page(
         status=status,
         statuses=list(DeliveryStatus),
         signs=SIGNS,
-        turning=turning(request, cursor, listed.cursor, status=status),
+        turning=settings.turning(request, cursor, listed.cursor, status=status),
     )
 
 
@@ -220,7 +205,7 @@ async def test_webhook_endpoint_by_form(request: ApiRequest) -> Response:
     """Send an endpoint a test."""
     endpoint_id = request.ids["endpointId"]
     await commands.send_test(request.work, request.actor, request.new_id, endpoint_id)
-    return led_to(request, "webhooks", endpoint_id, notice=Notice.SENT)
+    return settings.led_to(request, "webhooks", endpoint_id, notice=settings.Notice.SENT)
 
 
 @router.post(f"{ENDPOINT}/deliveries/{{deliveryId}}/redeliver", access=WRITE)
@@ -228,4 +213,4 @@ async def redeliver_by_form(request: ApiRequest) -> Response:
     """Deliver an event to an endpoint once more."""
     endpoint_id, delivery_id = request.ids["endpointId"], request.ids["deliveryId"]
     await commands.redeliver(request.work, request.actor, request.new_id, endpoint_id, delivery_id)
-    return led_to(request, "webhooks", endpoint_id, notice=Notice.SENT)
+    return settings.led_to(request, "webhooks", endpoint_id, notice=settings.Notice.SENT)

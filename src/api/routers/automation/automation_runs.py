@@ -10,36 +10,14 @@ from api.kernel.awaited_work import EndOf
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WaitSeconds
 from api.pages.assets import asset
 from api.realtime.event_streams import EventStream, with_keepalive
-from api.routers.automation.automations import (
-    AUTOMATION,
-    READ,
-    READ_BY_PAGE,
-    WRITE,
-    WRITE_BY_PAGE,
-)
+from api.routers.automation import automations
 from api.run_events import AutomationRunWatch, add_links, run_events
 from models.automation import run_overviews
-from models.automation.automation_runs import commands, node_queries, queries, retries
+from models.automation.automation_runs import commands, node_queries, queries, retries, shapes
 from models.automation.automation_runs.filters import RunQuery, WorkspaceRunQuery
 from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus
-from models.automation.automation_runs.shapes import (
-    AutomationRunDetail,
-    AutomationRunList,
-    AutomationRunShape,
-    NodeRunList,
-    RetryRun,
-    RunBatch,
-    RunBatchDetail,
-    RunFromNode,
-    RunNow,
-    RunsBatched,
-    TestRun,
-)
 from models.automation.automations import schedules
-from models.automation.automations.shapes import (
-    PreviewSchedule,
-    SchedulePreview,
-)
+from models.automation.automations import shapes as automation_shapes
 from models.automation.run_operations import commands as bulk_cancel
 from models.automation.run_overviews import RunOverview
 from models.automation.run_undos.commands import get_undo
@@ -54,13 +32,15 @@ from runtime.errors import NotFoundError, RunError
 
 schedules_router = Router(tags=["automations"])
 
-SCHEDULE_PREVIEW = f"{AUTOMATION}/schedule-preview"
+SCHEDULE_PREVIEW = f"{automations.AUTOMATION}/schedule-preview"
 
 Count = Annotated[int, Field(ge=1, le=100)]
 After = InputMoment | None
 
 
-@schedules_router.get(SCHEDULE_PREVIEW, access=READ_BY_PAGE, calls=schedules.preview_stored)
+@schedules_router.get(
+    SCHEDULE_PREVIEW, access=automations.READ_BY_PAGE, calls=schedules.preview_stored
+)
 async def get_schedule_preview(count: Count = 10, after: After = None) -> None:
     """Get the next times at which the schedule of an automation fires.
 
@@ -71,19 +51,22 @@ async def get_schedule_preview(count: Count = 10, after: After = None) -> None:
     """
 
 
-@schedules_router.post(SCHEDULE_PREVIEW, access=READ_BY_PAGE)
+@schedules_router.post(SCHEDULE_PREVIEW, access=automations.READ_BY_PAGE)
 async def preview_schedule(
-    request: ApiRequest, body: PreviewSchedule, count: Count = 10, after: After = None
-) -> Data[SchedulePreview]:
+    request: ApiRequest,
+    body: automation_shapes.PreviewSchedule,
+    count: Count = 10,
+    after: After = None,
+) -> Data[automation_shapes.SchedulePreview]:
     """Get the next times at which a schedule would fire that is not saved."""
     return Data(schedules.preview_given(body.trigger_config, count, after or request.work.now))
 
 
-START = replace(WRITE, starts_run=True)
+START = replace(automations.WRITE, starts_run=True)
 
 
 @schedules_router.post(
-    f"{AUTOMATION}/backfill", access=START, errors=[RunError], calls=commands.backfill
+    f"{automations.AUTOMATION}/backfill", access=START, errors=[RunError], calls=commands.backfill
 )
 async def backfill_automation() -> None:
     """Run an automation once for every due time of a past period that has no run yet.
@@ -94,13 +77,13 @@ async def backfill_automation() -> None:
 
 router = Router(tags=["automation runs"])
 
-RUN = f"{AUTOMATION}/runs/{{runId}}"
+RUN = f"{automations.AUTOMATION}/runs/{{runId}}"
 
 AWAITED = replace(START, prefers=True)
 _AWAITED_BY_PAGE = replace(AWAITED, cookie=True)
 WORKSPACE_RUNS = "/v1/workspaces/{workspaceId}/automation-runs"
 
-_Run = TypeVar("_Run", bound=AutomationRunShape)
+_Run = TypeVar("_Run", bound=shapes.AutomationRunShape)
 
 
 def linked(request: ApiRequest, run: _Run) -> _Run:
@@ -109,8 +92,10 @@ def linked(request: ApiRequest, run: _Run) -> _Run:
     return run
 
 
-@router.post(f"{AUTOMATION}/run", access=AWAITED, errors=[RunError])
-async def run_automation(request: ApiRequest, body: RunNow) -> Data[AutomationRunDetail]:
+@router.post(f"{automations.AUTOMATION}/run", access=AWAITED, errors=[RunError])
+async def run_automation(
+    request: ApiRequest, body: shapes.RunNow
+) -> Data[shapes.AutomationRunDetail]:
     """Run an automation now.
 
     The published version is run, and the automation must be enabled; the answer is the queued run.
@@ -120,8 +105,10 @@ async def run_automation(request: ApiRequest, body: RunNow) -> Data[AutomationRu
     return _started(request, run)
 
 
-@router.post(f"{AUTOMATION}/runs/batch", access=START, errors=[RunError], batch=True)
-async def run_automation_batch(request: ApiRequest, body: RunBatch) -> Data[RunsBatched]:
+@router.post(f"{automations.AUTOMATION}/runs/batch", access=START, errors=[RunError], batch=True)
+async def run_automation_batch(
+    request: ApiRequest, body: shapes.RunBatch
+) -> Data[shapes.RunsBatched]:
     """Run an automation for each of up to 1,000 payloads.
 
     The published version is run, and the automation must be enabled. A payload that is refused,
@@ -135,10 +122,10 @@ async def run_automation_batch(request: ApiRequest, body: RunBatch) -> Data[Runs
     return Data(answer)
 
 
-@router.get(f"{AUTOMATION}/runs/batches/{{batchId}}", access=READ)
+@router.get(f"{automations.AUTOMATION}/runs/batches/{{batchId}}", access=automations.READ)
 async def get_automation_run_batch(
     request: ApiRequest, wait: WaitSeconds = 0
-) -> Data[RunBatchDetail]:
+) -> Data[shapes.RunBatchDetail]:
     """Get the runs of a batch.
 
     With `wait=30` the answer comes when all of them have ended, and after 30 seconds as they are
@@ -146,20 +133,22 @@ async def get_automation_run_batch(
     """
     batch = await _batch(request, request.work)
 
-    async def poll(work: UnitOfWork, last: bool) -> RunBatchDetail | EndOf:
+    async def poll(work: UnitOfWork, last: bool) -> shapes.RunBatchDetail | EndOf:
         batch = await _batch(request, work)
         return EndOf(next(batch.open_ids())) if batch.open and not last else batch
 
     return request.awaited(batch.id, poll, seconds=wait if batch.open else 0) or Data(batch)
 
 
-async def _batch(request: ApiRequest, work: UnitOfWork) -> RunBatchDetail:
+async def _batch(request: ApiRequest, work: UnitOfWork) -> shapes.RunBatchDetail:
     automation_id, batch_id = request.ids["automationId"], request.ids["batchId"]
     return await commands.get_batch(work, request.actor, automation_id, batch_id)
 
 
-@router.post(f"{AUTOMATION}/test-run", access=_AWAITED_BY_PAGE, errors=[RunError])
-async def test_run_automation(request: ApiRequest, body: TestRun) -> Data[AutomationRunDetail]:
+@router.post(f"{automations.AUTOMATION}/test-run", access=_AWAITED_BY_PAGE, errors=[RunError])
+async def test_run_automation(
+    request: ApiRequest, body: shapes.TestRun
+) -> Data[shapes.AutomationRunDetail]:
     """Test-run an automation.
 
     The draft is run if there is one, else the published version, whether enabled or not. A failed
@@ -170,17 +159,17 @@ async def test_run_automation(request: ApiRequest, body: TestRun) -> Data[Automa
     return _started(request, run)
 
 
-@router.post(f"{AUTOMATION}/run-from-node", access=_AWAITED_BY_PAGE, errors=[RunError])
+@router.post(f"{automations.AUTOMATION}/run-from-node", access=_AWAITED_BY_PAGE, errors=[RunError])
 async def run_automation_from_node(
-    request: ApiRequest, body: RunFromNode
-) -> Data[AutomationRunDetail]:
+    request: ApiRequest, body: shapes.RunFromNode
+) -> Data[shapes.AutomationRunDetail]:
     """Run an automation from one node."""
     automation_id, run_id = request.ids["automationId"], request.new_id
     run = await commands.run_from_node(request.work, request.actor, automation_id, body, run_id)
     return _started(request, run)
 
 
-def _listed(request: ApiRequest, runs: AutomationRunList) -> Data[AutomationRunList]:
+def _listed(request: ApiRequest, runs: shapes.AutomationRunList) -> Data[shapes.AutomationRunList]:
     runs.runs = [linked(request, run) for run in runs.runs]
     return Data(runs)
 
@@ -199,8 +188,12 @@ class WorkspaceRunListQuery(WorkspaceRunQuery):
     cursor: Cursor = None
 
 
-@router.get(f"{AUTOMATION}/runs", access=replace(READ_BY_PAGE, snapshot=True))
-async def list_automation_runs(request: ApiRequest, query: RunListQuery) -> Data[AutomationRunList]:
+@router.get(
+    f"{automations.AUTOMATION}/runs", access=replace(automations.READ_BY_PAGE, snapshot=True)
+)
+async def list_automation_runs(
+    request: ApiRequest, query: RunListQuery
+) -> Data[shapes.AutomationRunList]:
     """List the runs of an automation, newest first, without node runs.
 
     A page ends early where its runs are large, or after ten thousand that a filter looked through.
@@ -218,7 +211,7 @@ async def list_automation_runs(request: ApiRequest, query: RunListQuery) -> Data
 )
 async def list_workspace_automation_runs(
     request: ApiRequest, query: WorkspaceRunListQuery
-) -> Data[AutomationRunList]:
+) -> Data[shapes.AutomationRunList]:
     """List the runs of all automations that the caller sees, newest first, without node runs.
 
     `since` and `until` bound when the runs were created; the second is not included. `text` is
@@ -230,7 +223,11 @@ async def list_workspace_automation_runs(
     return _listed(request, await queries.list_workspace_runs(request.work, request.actor, *place))
 
 
-@router.post(f"{AUTOMATION}/runs/cancel", access=WRITE, calls=bulk_cancel.cancel_several)
+@router.post(
+    f"{automations.AUTOMATION}/runs/cancel",
+    access=automations.WRITE,
+    calls=bulk_cancel.cancel_several,
+)
 async def cancel_automation_runs() -> None:
     """Cancel the open runs of an automation that fit a filter, the oldest first.
 
@@ -253,10 +250,10 @@ async def cancel_workspace_automation_runs() -> None:
     """
 
 
-@router.get(RUN, access=replace(READ_BY_PAGE, snapshot=True))
+@router.get(RUN, access=replace(automations.READ_BY_PAGE, snapshot=True))
 async def get_automation_run(
     request: ApiRequest, wait: WaitSeconds = 0
-) -> Data[AutomationRunDetail]:
+) -> Data[shapes.AutomationRunDetail]:
     """Get a run with its node runs.
 
     A run with very many or very large node runs is answered with the open and failed ones and the
@@ -270,7 +267,7 @@ async def get_automation_run(
 
 async def _shown(
     request: ApiRequest, work: UnitOfWork, automation_id: Id, run_id: Id
-) -> AutomationRunDetail:
+) -> shapes.AutomationRunDetail:
     run = await queries.detail(work, request.actor, automation_id, run_id)
     await show_waits(work, request.actor, run.node_runs)
     if _may_resume(request):
@@ -278,15 +275,17 @@ async def _shown(
     return linked(request, run)
 
 
-def _started(request: ApiRequest, run: AutomationRunDetail) -> Data[AutomationRunDetail]:
+def _started(
+    request: ApiRequest, run: shapes.AutomationRunDetail
+) -> Data[shapes.AutomationRunDetail]:
     """The run as it was accepted, or when it has ended if the caller waits for that."""
     return _awaited(request, linked(request, run), None)
 
 
 def _awaited(
-    request: ApiRequest, run: AutomationRunDetail, seconds: int | None
-) -> Data[AutomationRunDetail]:
-    async def poll(work: UnitOfWork, last: bool) -> AutomationRunDetail | None:
+    request: ApiRequest, run: shapes.AutomationRunDetail, seconds: int | None
+) -> Data[shapes.AutomationRunDetail]:
+    async def poll(work: UnitOfWork, last: bool) -> shapes.AutomationRunDetail | None:
         if not last and await queries.is_open(work, request.actor, run.id):
             return None
         return await _shown(request, work, run.automation_id, run.id)
@@ -303,7 +302,7 @@ def _may_resume(request: ApiRequest) -> bool:
     )
 
 
-@router.get(f"{RUN}/node-runs", access=READ_BY_PAGE)
+@router.get(f"{RUN}/node-runs", access=automations.READ_BY_PAGE)
 async def list_automation_node_runs(
     request: ApiRequest,
     limit: Limit = 30,
@@ -311,7 +310,7 @@ async def list_automation_node_runs(
     node_id: str | None = None,
     scope_key: str | None = None,
     status: NodeStatus | None = None,
-) -> Data[NodeRunList]:
+) -> Data[shapes.NodeRunList]:
     """List the node runs of a run in the order they began, with the attempts that failed.
 
     A page ends early where its node runs are large.
@@ -326,7 +325,9 @@ async def list_automation_node_runs(
 
 
 @router.post(f"{RUN}/retry", access=_AWAITED_BY_PAGE, errors=[RunError])
-async def retry_automation_run(request: ApiRequest, body: RetryRun) -> Data[AutomationRunDetail]:
+async def retry_automation_run(
+    request: ApiRequest, body: shapes.RetryRun
+) -> Data[shapes.AutomationRunDetail]:
     """Run an ended run again, from its start or from where it failed.
 
     What ended well is then reused, not repeated; a loop that failed runs whole again. The version
@@ -339,8 +340,8 @@ async def retry_automation_run(request: ApiRequest, body: RetryRun) -> Data[Auto
     return _started(request, run)
 
 
-@router.post(f"{RUN}/cancel", access=WRITE_BY_PAGE)
-async def cancel_automation_run(request: ApiRequest) -> Data[AutomationRunDetail]:
+@router.post(f"{RUN}/cancel", access=automations.WRITE_BY_PAGE)
+async def cancel_automation_run(request: ApiRequest) -> Data[shapes.AutomationRunDetail]:
     """Cancel a run; a finished one is returned unchanged."""
     run = await commands.cancel(
         request.work, request.actor, request.ids["automationId"], request.ids["runId"]
@@ -349,7 +350,7 @@ async def cancel_automation_run(request: ApiRequest) -> Data[AutomationRunDetail
     return Data(linked(request, run))
 
 
-UNDO = replace(WRITE_BY_PAGE, scopes=[Scope.AUTOMATIONS_WRITE, Scope.RECORDS_WRITE])
+UNDO = replace(automations.WRITE_BY_PAGE, scopes=[Scope.AUTOMATIONS_WRITE, Scope.RECORDS_WRITE])
 UNDOS = f"{RUN}/undos"
 
 
@@ -367,12 +368,12 @@ async def undo_automation_run(request: ApiRequest, body: UndoRun) -> Data[RunUnd
     return Data(undo)
 
 
-@router.get(UNDOS, access=READ, calls=list_undos)
+@router.get(UNDOS, access=automations.READ, calls=list_undos)
 async def list_automation_run_undos() -> None:
     """List the undos of a run, newest first."""
 
 
-@router.get(f"{UNDOS}/{{undoId}}", access=READ)
+@router.get(f"{UNDOS}/{{undoId}}", access=automations.READ)
 async def get_automation_run_undo(request: ApiRequest) -> Data[RunUndoDetail]:
     """Get an undo of a run, with the reverted records and the conflicts."""
     ids = request.ids["automationId"], request.ids["runId"], request.ids["undoId"]

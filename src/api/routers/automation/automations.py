@@ -5,10 +5,7 @@ from dataclasses import replace
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.automation import circuit_breakers
 from models.automation.automation_runs import canary_releases
-from models.automation.automations import commands, import_export, queries
-from models.automation.automations.shapes import (
-    AutomationDetail,
-)
+from models.automation.automations import commands, import_export, queries, shapes
 from models.automation.circuit_breakers import CircuitBreakerShape, SetCircuitBreaker, read_breaker
 from models.automation.secrets import store
 from models.core.access.rules import Level, Scope
@@ -77,7 +74,7 @@ async def delete_automation() -> None:
     status_code=201,
     errors=[ConflictError],
 )
-async def duplicate_automation(request: ApiRequest) -> Data[AutomationDetail]:
+async def duplicate_automation(request: ApiRequest) -> Data[shapes.AutomationDetail]:
     """Copy an automation beside the original: a disabled draft with a webhook of its own."""
     actor, keys = request.actor, request.services.keys
     found = await queries.summary(request.work, actor, request.ids["automationId"])

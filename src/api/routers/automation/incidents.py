@@ -6,15 +6,7 @@ from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.automation.alert_rules import commands as rule_commands
 from models.automation.alert_rules import queries as rule_queries
 from models.automation.incidents import commands, grouping, queries
-from models.automation.incidents.queries import (
-    IncidentDetail,
-    RetryIncident,
-    UpdateIncident,
-)
-from models.automation.run_operations.queries import (
-    RunOperationShape,
-    operation_detail,
-)
+from models.automation.run_operations import queries as run_operation_queries
 from models.core.access.rules import Level, Scope
 from runtime.errors import ConflictError
 
@@ -41,7 +33,7 @@ async def list_incidents() -> None:
 
 
 @router.get(INCIDENT, access=READ)
-async def get_incident(request: ApiRequest) -> Data[IncidentDetail]:
+async def get_incident(request: ApiRequest) -> Data[queries.IncidentDetail]:
     """Get an incident, with the versions that failed and the one that is suspected."""
     return await _shown(request)
 
@@ -61,7 +53,9 @@ async def list_incident_records() -> None:
 
 
 @router.patch(INCIDENT, access=WRITE)
-async def update_incident(request: ApiRequest, body: UpdateIncident) -> Data[IncidentDetail]:
+async def update_incident(
+    request: ApiRequest, body: queries.UpdateIncident
+) -> Data[queries.IncidentDetail]:
     """Assign an incident to a member, mute it, or write a note.
 
     A muted incident sends no notifications; it stays muted when it reopens.
@@ -71,14 +65,14 @@ async def update_incident(request: ApiRequest, body: UpdateIncident) -> Data[Inc
 
 
 @router.post(f"{INCIDENT}/close", access=WRITE)
-async def close_incident(request: ApiRequest) -> Data[IncidentDetail]:
+async def close_incident(request: ApiRequest) -> Data[queries.IncidentDetail]:
     """Close an incident. A later failure reopens it."""
     await commands.close_incident(request.work, request.actor, request.ids["incidentId"])
     return await _shown(request)
 
 
 @router.post(f"{INCIDENT}/reopen", access=WRITE)
-async def reopen_incident(request: ApiRequest) -> Data[IncidentDetail]:
+async def reopen_incident(request: ApiRequest) -> Data[queries.IncidentDetail]:
     """Reopen a closed incident, with the runs that it had."""
     await commands.reopen_incident(request.work, request.actor, request.ids["incidentId"])
     return await _shown(request)
@@ -95,7 +89,9 @@ async def preview_incident_retry() -> None:
 
 
 @router.post(f"{INCIDENT}/retry", access=WRITE, status_code=202, errors=[ConflictError])
-async def retry_incident(request: ApiRequest, body: RetryIncident) -> Data[RunOperationShape]:
+async def retry_incident(
+    request: ApiRequest, body: queries.RetryIncident
+) -> Data[run_operation_queries.RunOperationShape]:
     """Retry the runs of an incident after a fix, by an operation over runs.
 
     It retries the runs that were not yet retried successfully, up to 100,000. When all of them have
@@ -103,10 +99,10 @@ async def retry_incident(request: ApiRequest, body: RetryIncident) -> Data[RunOp
     """
     incident_id, new_id = request.ids["incidentId"], request.new_id
     await commands.retry_incident(request.work, request.actor, incident_id, new_id, body)
-    return Data(await operation_detail(request.work, request.actor, new_id))
+    return Data(await run_operation_queries.operation_detail(request.work, request.actor, new_id))
 
 
-async def _shown(request: ApiRequest) -> Data[IncidentDetail]:
+async def _shown(request: ApiRequest) -> Data[queries.IncidentDetail]:
     incident_id = request.ids["incidentId"]
     return Data(await queries.get_incident(request.work, request.actor, incident_id))
 

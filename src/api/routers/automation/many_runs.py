@@ -8,11 +8,6 @@ from api.routers.automation.automations import AUTOMATION, READ
 from models.automation import saved_run_filters
 from models.automation.run_comparisons import RunComparison, compare
 from models.automation.run_operations import commands, queries
-from models.automation.run_operations.queries import (
-    CreateRunOperation,
-    RunOperationShape,
-    UndoRunOperation,
-)
 from models.automation.run_operations.rules import OPEN_OPERATION
 from models.automation.run_statistics import queries as statistics
 from models.automation.run_statistics.queries import RunStatistics
@@ -134,8 +129,8 @@ async def preview_run_operation() -> None:
 
 @router.post(OPERATIONS, access=WRITE_OPERATIONS, status_code=202, batch=True)
 async def create_run_operation(
-    request: ApiRequest, body: CreateRunOperation
-) -> Data[RunOperationShape]:
+    request: ApiRequest, body: queries.CreateRunOperation
+) -> Data[queries.RunOperationShape]:
     """Cancel, retry, resume or undo many runs, or replay many trigger events.
 
     The runs are named by a filter, as it finds them now, or by up to 100,000 ids. A filter selects
@@ -158,7 +153,9 @@ async def list_run_operations() -> None:
 
 
 @router.get(OPERATION, access=READ_OPERATIONS)
-async def get_run_operation(request: ApiRequest, wait: WaitSeconds = 0) -> Data[RunOperationShape]:
+async def get_run_operation(
+    request: ApiRequest, wait: WaitSeconds = 0
+) -> Data[queries.RunOperationShape]:
     """Get an operation over runs, with its progress.
 
     With `wait=30` the answer comes when it has ended, and after 30 seconds as it is then;
@@ -166,7 +163,7 @@ async def get_run_operation(request: ApiRequest, wait: WaitSeconds = 0) -> Data[
     """
     operation_id, actor = request.ids["runOperationId"], request.actor
 
-    async def poll(work: UnitOfWork, last: bool) -> RunOperationShape | None:
+    async def poll(work: UnitOfWork, last: bool) -> queries.RunOperationShape | None:
         operation = await queries.operation_detail(work, actor, operation_id)
         return operation if last or operation.status not in OPEN_OPERATION else None
 
@@ -184,7 +181,7 @@ async def list_run_operation_results() -> None:
 
 
 @router.post(f"{OPERATION}/pause", access=WRITE_OPERATIONS, errors=[ConflictError])
-async def pause_run_operation(request: ApiRequest) -> Data[RunOperationShape]:
+async def pause_run_operation(request: ApiRequest) -> Data[queries.RunOperationShape]:
     """Pause an operation over runs after the runs that it treats now."""
     operation_id = request.ids["runOperationId"]
     await commands.pause_operation(request.work, request.actor, operation_id)
@@ -192,7 +189,7 @@ async def pause_run_operation(request: ApiRequest) -> Data[RunOperationShape]:
 
 
 @router.post(f"{OPERATION}/resume", access=WRITE_OPERATIONS, errors=[ConflictError])
-async def resume_run_operation(request: ApiRequest) -> Data[RunOperationShape]:
+async def resume_run_operation(request: ApiRequest) -> Data[queries.RunOperationShape]:
     """Resume a paused operation over runs from where it stopped."""
     operation_id = request.ids["runOperationId"]
     await commands.resume_operation(request.work, request.actor, operation_id)
@@ -200,7 +197,7 @@ async def resume_run_operation(request: ApiRequest) -> Data[RunOperationShape]:
 
 
 @router.post(f"{OPERATION}/cancel", access=WRITE_OPERATIONS)
-async def cancel_run_operation(request: ApiRequest) -> Data[RunOperationShape]:
+async def cancel_run_operation(request: ApiRequest) -> Data[queries.RunOperationShape]:
     """Cancel an operation over runs; a finished one does not change.
 
     What it has done stays; undo takes that back.
@@ -212,8 +209,8 @@ async def cancel_run_operation(request: ApiRequest) -> Data[RunOperationShape]:
 
 @router.post(f"{OPERATION}/undo", access=WRITE_OPERATIONS, status_code=202, errors=[ConflictError])
 async def undo_run_operation(
-    request: ApiRequest, body: UndoRunOperation
-) -> Data[RunOperationShape]:
+    request: ApiRequest, body: queries.UndoRunOperation
+) -> Data[queries.RunOperationShape]:
     """Take an ended operation over runs back by another one, which is answered.
 
     The runs that a retry started are cancelled while they are open; the effects that they had
@@ -225,5 +222,5 @@ async def undo_run_operation(
     return await _shown(request, new_id)
 
 
-async def _shown(request: ApiRequest, operation_id: Id) -> Data[RunOperationShape]:
+async def _shown(request: ApiRequest, operation_id: Id) -> Data[queries.RunOperationShape]:
     return Data(await queries.operation_detail(request.work, request.actor, operation_id))

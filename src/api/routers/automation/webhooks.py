@@ -20,11 +20,6 @@ from models.automation.waits import commands as wait_commands
 from models.automation.waits.commands import PublishEvent, Resumed, ResumeData, ResumeNode
 from models.automation.waits.links import read_resume_token
 from models.automation.webhooks import commands as webhook_commands
-from models.automation.webhooks.commands import (
-    UnverifiedError,
-    WebhookReceiptBody,
-    WrongMethodError,
-)
 from models.core.access.rules import Level, Scope
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
 from runtime.errors import ConflictError, DeniedError, NotFoundError, RunError
@@ -99,7 +94,12 @@ HOOK = "/v1/hooks/{webhookToken}"
 _CALLED: dict[str, Any] = {
     "access": Access(credential="none", writes=True, raw=True),
     "errors": [
-        *(UnverifiedError, WrongMethodError, TooOftenError, NoSubresourceError),
+        *(
+            webhook_commands.UnverifiedError,
+            webhook_commands.WrongMethodError,
+            TooOftenError,
+            NoSubresourceError,
+        ),
         *(BindingError, ExpressionLimitError),
     ],
     "status_code": 202,
@@ -116,7 +116,7 @@ async def rotate_webhook_secret(request: ApiRequest) -> Data[AutomationDetail]:
 
 
 @router.post(HOOK, **_CALLED)
-async def call_webhook(request: ApiRequest) -> Data[WebhookReceiptBody]:
+async def call_webhook(request: ApiRequest) -> Data[webhook_commands.WebhookReceiptBody]:
     """Call a webhook.
 
     Its trigger says which methods it takes and how a call is verified: by Standard Webhooks unless
@@ -133,25 +133,25 @@ async def call_webhook(request: ApiRequest) -> Data[WebhookReceiptBody]:
 
 
 @router.get(HOOK, **_CALLED)
-async def call_webhook_by_get(request: ApiRequest) -> Data[WebhookReceiptBody]:
+async def call_webhook_by_get(request: ApiRequest) -> Data[webhook_commands.WebhookReceiptBody]:
     """Call a webhook with GET, of which the query is the payload."""
     return await call_webhook(request)
 
 
 @router.put(HOOK, **_CALLED)
-async def call_webhook_by_put(request: ApiRequest) -> Data[WebhookReceiptBody]:
+async def call_webhook_by_put(request: ApiRequest) -> Data[webhook_commands.WebhookReceiptBody]:
     """Call a webhook with PUT."""
     return await call_webhook(request)
 
 
 @router.patch(HOOK, **_CALLED)
-async def call_webhook_by_patch(request: ApiRequest) -> Data[WebhookReceiptBody]:
+async def call_webhook_by_patch(request: ApiRequest) -> Data[webhook_commands.WebhookReceiptBody]:
     """Call a webhook with PATCH."""
     return await call_webhook(request)
 
 
 @router.delete(HOOK, **_CALLED)
-async def call_webhook_by_delete(request: ApiRequest) -> Data[WebhookReceiptBody]:
+async def call_webhook_by_delete(request: ApiRequest) -> Data[webhook_commands.WebhookReceiptBody]:
     """Call a webhook with DELETE."""
     return await call_webhook(request)
 

@@ -7,13 +7,7 @@ A canvas asks for `canvas:read` and `canvas:write` where other surfaces ask for 
 from uuid import UUID
 
 from api.kernel.routing import Access, ApiRequest, Data, IfVersion, Router
-from models.content.surfaces import blocks, commands, queries
-from models.content.surfaces.shapes import (
-    BlockDetail,
-    ChangedBlock,
-    DeletedBlock,
-    UpdateBlock,
-)
+from models.content.surfaces import blocks, commands, queries, shapes
 from models.core.access.rules import Level, Scope
 from models.data.records import commands as record_contents
 from runtime.errors import ConflictError
@@ -91,7 +85,7 @@ async def add_blocks() -> None:
 
 
 @router.get(BLOCK, access=READ_BLOCKS)
-async def get_block(request: ApiRequest) -> Data[BlockDetail]:
+async def get_block(request: ApiRequest) -> Data[shapes.BlockDetail]:
     """Get a block."""
     surface_id, block_id = _block(request)
     return Data(await queries.get_block(request.work, request.actor, surface_id, block_id))
@@ -99,8 +93,8 @@ async def get_block(request: ApiRequest) -> Data[BlockDetail]:
 
 @router.patch(BLOCK, access=WRITE_BLOCKS, errors=[ConflictError])
 async def update_block(
-    request: ApiRequest, body: UpdateBlock, if_match: IfVersion = None
-) -> Data[ChangedBlock]:
+    request: ApiRequest, body: shapes.UpdateBlock, if_match: IfVersion = None
+) -> Data[shapes.ChangedBlock]:
     """Change a block, or move it with what is nested in it."""
     surface_id, block_id = _block(request)
     return Data(
@@ -109,7 +103,9 @@ async def update_block(
 
 
 @router.delete(BLOCK, access=WRITE_BLOCKS, errors=[ConflictError])
-async def delete_block(request: ApiRequest, if_match: IfVersion = None) -> Data[DeletedBlock]:
+async def delete_block(
+    request: ApiRequest, if_match: IfVersion = None
+) -> Data[shapes.DeletedBlock]:
     """Delete a block with what is nested in it."""
     surface_id, block_id = _block(request)
     return Data(

@@ -2,42 +2,24 @@
 
 from dataclasses import replace
 
-from api.kernel.routing import (
-    Access,
-    ApiRequest,
-    Cursor,
-    Data,
-    Router,
-    WholeLimit,
-)
+from api.kernel import routing
 from models.core.access.rules import Level, Scope
 from models.data.database_copies.commands import accept_copy
 from models.data.database_copies.queries import DuplicateDatabase, copy_outcome
 from models.data.database_copies.rules import WAIT_SECONDS
 from models.data.database_templates import templates
-from models.data.database_templates.templates import (
-    CreateFromTemplate,
-    DatabaseTemplateList,
-    NewFromTemplate,
-)
-from models.data.databases import commands, field_changes, field_conversion, queries
-from models.data.databases.shapes import (
-    ConversionPreview,
-    ConvertedField,
-    ConvertField,
-    DatabaseDetail,
-)
+from models.data.databases import commands, field_changes, field_conversion, queries, shapes
 from models.data.views import commands as view_commands
 from models.data.views import queries as view_queries
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, UnsupportedError
 
-copies_router = Router(tags=["databases"])
+copies_router = routing.Router(tags=["databases"])
 
 
 @copies_router.post(
     "/v1/workspaces/{workspaceId}/databases/{databaseId}/duplicate",
-    access=Access(
+    access=routing.Access(
         scopes=[Scope.DATABASES_READ, Scope.DATABASES_WRITE],
         resource="database",
         level=Level.VIEW,
@@ -46,7 +28,9 @@ copies_router = Router(tags=["databases"])
     ),
     errors=[ConflictError, InProgressError],
 )
-async def duplicate_database(request: ApiRequest, body: DuplicateDatabase) -> Data[DatabaseDetail]:
+async def duplicate_database(
+    request: routing.ApiRequest, body: DuplicateDatabase
+) -> routing.Data[shapes.DatabaseDetail]:
     """Duplicate a database beside it, optionally with its records.
 
     With `includeRecords` the scopes records:read and records:write are needed as well. Where the
@@ -59,27 +43,29 @@ async def duplicate_database(request: ApiRequest, body: DuplicateDatabase) -> Da
     actor, copy_id = request.actor, request.new_id
     await accept_copy(request.work, actor, request.ids["databaseId"], copy_id, body)
 
-    async def poll(work: UnitOfWork, last: bool) -> DatabaseDetail | None:
+    async def poll(work: UnitOfWork, last: bool) -> shapes.DatabaseDetail | None:
         return await copy_outcome(work, actor, copy_id, last=last)
 
     return request.deferred(poll, within=WAIT_SECONDS)
 
 
-templates_router = Router(tags=["database templates"])
+templates_router = routing.Router(tags=["database templates"])
 
 WORKSPACE = "/v1/workspaces/{workspaceId}"
 TEMPLATES = f"{WORKSPACE}/database-templates"
 
-CREATE_FROM_TEMPLATE = Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True)
+CREATE_FROM_TEMPLATE = routing.Access(
+    scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True
+)
 
 
-@templates_router.get(TEMPLATES, access=Access(scopes=[Scope.DATABASES_READ]))
+@templates_router.get(TEMPLATES, access=routing.Access(scopes=[Scope.DATABASES_READ]))
 async def list_database_templates(
-    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
-) -> Data[DatabaseTemplateList]:
+    request: routing.ApiRequest, limit: routing.WholeLimit = 1000, cursor: routing.Cursor = None
+) -> routing.Data[templates.DatabaseTemplateList]:
     """List the database templates the platform ships."""
     page = request.page("database templates", limit, cursor).among(templates.list_templates())
-    return Data(DatabaseTemplateList.of(page))
+    return routing.Data(templates.DatabaseTemplateList.of(page))
 
 
 @templates_router.post(
@@ -89,10 +75,10 @@ async def list_database_templates(
     errors=[ConflictError],
 )
 async def create_database_from_template(
-    request: ApiRequest, body: CreateFromTemplate
-) -> Data[DatabaseDetail]:
+    request: routing.ApiRequest, body: templates.CreateFromTemplate
+) -> routing.Data[shapes.DatabaseDetail]:
     """Create a database from a template, with its fields, views and record templates."""
-    return Data(
+    return routing.Data(
         await templates.create_from_template(request.work, request.actor, body.template_id, body)
     )
 
@@ -104,26 +90,28 @@ async def create_database_from_template(
     errors=[ConflictError],
 )
 async def create_database_of_template(
-    request: ApiRequest, body: NewFromTemplate
-) -> Data[DatabaseDetail]:
+    request: routing.ApiRequest, body: templates.NewFromTemplate
+) -> routing.Data[shapes.DatabaseDetail]:
     """Create a database from the template in the path, named by its id or key."""
     template = request.path_params["template"]
-    return Data(await templates.create_from_template(request.work, request.actor, template, body))
+    return routing.Data(
+        await templates.create_from_template(request.work, request.actor, template, body)
+    )
 
 
-router = Router(tags=["databases"])
+router = routing.Router(tags=["databases"])
 
 DATABASES = "/v1/workspaces/{workspaceId}/databases"
 DATABASE = f"{DATABASES}/{{databaseId}}"
 
-WRITE = Access(
+WRITE = routing.Access(
     scopes=[Scope.DATABASES_WRITE], resource="database", level=Level.EDIT, idempotent=True
 )
 
 
 @router.post(
     DATABASES,
-    access=Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True),
+    access=routing.Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True),
     errors=[ConflictError],
     status_code=201,
     calls=commands.create_database,
@@ -138,7 +126,7 @@ async def create_database() -> None:
 
 @router.get(
     DATABASES,
-    access=Access(scopes=[Scope.DATABASES_READ], level=Level.VIEW, cookie=True),
+    access=routing.Access(scopes=[Scope.DATABASES_READ], level=Level.VIEW, cookie=True),
     calls=queries.list_databases,
 )
 async def list_databases() -> None:
@@ -147,7 +135,7 @@ async def list_databases() -> None:
 
 @router.get(
     DATABASE,
-    access=Access(
+    access=routing.Access(
         scopes=[Scope.DATABASES_READ], resource="database", level=Level.VIEW, cookie=True
     ),
     calls=queries.get_database,
@@ -170,7 +158,7 @@ async def delete_database() -> None:
     """Put a database into the trash, with everything below its item."""
 
 
-fields_router = Router(tags=["fields"])
+fields_router = routing.Router(tags=["fields"])
 
 FIELDS = "/v1/databases/{databaseId}/fields"
 FIELD = f"{FIELDS}/{{fieldId}}"
@@ -178,7 +166,7 @@ FIELD = f"{FIELDS}/{{fieldId}}"
 CONVERSION_SECONDS = 25
 """The time a request waits for a conversion."""
 
-WRITE_FIELD = Access(
+WRITE_FIELD = routing.Access(
     scopes=[Scope.DATABASES_WRITE], resource="field", level=Level.EDIT, idempotent=True
 )
 WRITE_FIELD_BY_PAGE = replace(WRITE_FIELD, cookie=True)
@@ -228,8 +216,8 @@ async def delete_field() -> None:
     errors=[ConflictError, InProgressError, UnsupportedError],
 )
 async def convert_field(
-    request: ApiRequest, body: ConvertField
-) -> Data[ConversionPreview | ConvertedField]:
+    request: routing.ApiRequest, body: shapes.ConvertField
+) -> routing.Data[shapes.ConversionPreview | shapes.ConvertedField]:
     """Convert a field to another kind, or preview what that would lose.
 
     All values change at once when the conversion is done; until then, and when it fails, the field
@@ -238,24 +226,24 @@ async def convert_field(
     """
     place = (request.work, request.actor, request.ids["databaseId"], request.ids["fieldId"])
     if body.preview:
-        return Data(await field_conversion.preview_conversion(*place, body))
+        return routing.Data(await field_conversion.preview_conversion(*place, body))
     await field_conversion.accept_conversion(*place, request.new_id, body)
 
-    async def poll(work: UnitOfWork, last: bool) -> ConvertedField | None:
+    async def poll(work: UnitOfWork, last: bool) -> shapes.ConvertedField | None:
         outcome = field_conversion.conversion_outcome
         return await outcome(work, *place[1:], request.new_id, last=last)
 
     return request.deferred(poll, within=CONVERSION_SECONDS)
 
 
-views_router = Router(tags=["views"])
+views_router = routing.Router(tags=["views"])
 
 VIEWS = "/v1/databases/{databaseId}/views"
 VIEW = f"{VIEWS}/{{viewId}}"
 
-READ_VIEWS = Access(scopes=[Scope.VIEWS_READ], resource="database", level=Level.VIEW)
+READ_VIEWS = routing.Access(scopes=[Scope.VIEWS_READ], resource="database", level=Level.VIEW)
 
-WRITE_VIEWS = Access(
+WRITE_VIEWS = routing.Access(
     scopes=[Scope.VIEWS_WRITE], resource="database", level=Level.EDIT, idempotent=True
 )
 WRITE_VIEWS_BY_PAGE = replace(WRITE_VIEWS, cookie=True)

@@ -6,12 +6,7 @@ from api.anonymous_requests import submitter_of
 from api.kernel.limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Level, Scope
-from models.data.forms import commands, queries
-from models.data.forms.shapes import (
-    PublicForm,
-    SubmitForm,
-    SubmittedForm,
-)
+from models.data.forms import commands, queries, shapes
 from runtime.errors import ConflictError
 from runtime.ids import parse_id
 
@@ -54,7 +49,7 @@ async def update_form() -> None:
 
 
 @router.get(PUBLIC_FORM, access=ANYBODY)
-async def get_public_form(request: ApiRequest) -> Data[PublicForm]:
+async def get_public_form(request: ApiRequest) -> Data[shapes.PublicForm]:
     """Get the questions of a public form; `accepting` says whether it accepts responses now."""
     return Data(await queries.public_form(request.work, parse_id(request.path_params["itemId"])))
 
@@ -65,7 +60,7 @@ async def get_public_form(request: ApiRequest) -> Data[PublicForm]:
     status_code=201,
     errors=[TooOftenError],
 )
-async def submit_form(request: ApiRequest, body: SubmitForm) -> Data[SubmittedForm]:
+async def submit_form(request: ApiRequest, body: shapes.SubmitForm) -> Data[shapes.SubmittedForm]:
     """Submit a response to a public form.
 
     Submissions that are sent again with the same `Idempotency-Key` make one record and get the same

@@ -2,49 +2,37 @@
 
 from dataclasses import replace
 
-from api.kernel.routing import (
-    Access,
-    ApiRequest,
-    Data,
-    Router,
-    WholeLimit,
-)
+from api.kernel import routing
 from models.core.access.rules import Level, Scope
 from models.data import record_comments, record_templates
 from models.data.fields.queries import prefetched_schema
-from models.data.record_comments import (
-    RecordCommentDetail,
-    UpdateRecordComment,
-)
 from models.data.record_exports import exports
 from models.data.record_exports.exports import accept_export
 from models.data.record_exports.exports import cancel_export as cancel
 from models.data.record_exports.shapes import CreateExport, ExportDetail
-from models.data.records import commands, queries
+from models.data.records import commands, queries, shapes
 from models.data.records.history import list_history
 from models.data.records.queries import QueryTooSlowError
-from models.data.records.shapes import (
-    QueryResult,
-    RecordQuery,
-)
 from models.data.views.queries import through_its_view
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, UnsupportedError
 
-templates_router = Router(tags=["record templates"])
+templates_router = routing.Router(tags=["record templates"])
 
 TEMPLATES = "/v1/databases/{databaseId}/record-templates"
 TEMPLATE = f"{TEMPLATES}/{{templateId}}"
 
-READ_TEMPLATES = Access(scopes=[Scope.DATABASES_READ], resource="database", level=Level.VIEW)
+READ_TEMPLATES = routing.Access(
+    scopes=[Scope.DATABASES_READ], resource="database", level=Level.VIEW
+)
 
-WRITE_TEMPLATES = Access(
+WRITE_TEMPLATES = routing.Access(
     scopes=[Scope.DATABASES_WRITE], resource="database", level=Level.EDIT, idempotent=True
 )
 
 
 @templates_router.get(TEMPLATES, access=READ_TEMPLATES, calls=record_templates.list_templates)
-async def list_record_templates(limit: WholeLimit = 1000) -> None:
+async def list_record_templates(limit: routing.WholeLimit = 1000) -> None:
     """List the record templates of a database by label."""
 
 
@@ -72,18 +60,20 @@ async def delete_record_template() -> None:
     """Delete a record template; records made from it stay."""
 
 
-router = Router(tags=["records"])
+router = routing.Router(tags=["records"])
 
 RECORDS = "/v1/databases/{databaseId}/records"
 RECORD = "/v1/records/{recordId}"
 
-READ_ALL = Access(scopes=[Scope.RECORDS_READ], resource="database", level=Level.VIEW)
+READ_ALL = routing.Access(scopes=[Scope.RECORDS_READ], resource="database", level=Level.VIEW)
 QUERY = replace(READ_ALL, heavy=True, cookie=True)
-WRITE_ALL = Access(
+WRITE_ALL = routing.Access(
     scopes=[Scope.RECORDS_WRITE], resource="database", level=Level.EDIT, idempotent=True
 )
-READ = Access(scopes=[Scope.RECORDS_READ], resource="record", level=Level.VIEW)
-WRITE = Access(scopes=[Scope.RECORDS_WRITE], resource="record", level=Level.EDIT, idempotent=True)
+READ = routing.Access(scopes=[Scope.RECORDS_READ], resource="record", level=Level.VIEW)
+WRITE = routing.Access(
+    scopes=[Scope.RECORDS_WRITE], resource="record", level=Level.EDIT, idempotent=True
+)
 WRITE_ALL_BY_PAGE, WRITE_BY_PAGE = replace(WRITE_ALL, cookie=True), replace(WRITE, cookie=True)
 
 
@@ -125,7 +115,9 @@ async def _too_slow(_work: UnitOfWork, _last: bool) -> None:
 
 
 @router.post(f"{RECORDS}/query", access=QUERY, errors=[UnsupportedError])
-async def query_records(request: ApiRequest, body: RecordQuery) -> Data[QueryResult]:
+async def query_records(
+    request: routing.ApiRequest, body: shapes.RecordQuery
+) -> routing.Data[shapes.QueryResult]:
     """Query records by filter, order and search, with groups and aggregates.
 
     It only reads. The answer has `groups`, `groupsTruncated` and `aggregates` where the query or
@@ -136,7 +128,7 @@ async def query_records(request: ApiRequest, body: RecordQuery) -> Data[QueryRes
     place = request.work, request.actor, database_id
     found = await queries.ask_records(*place, await through_its_view(*place, body), keys)
     # Refused after the commit: what shortens the next such query is kept.
-    return request.deferred(_too_slow, within=0) if found is None else Data(found)
+    return request.deferred(_too_slow, within=0) if found is None else routing.Data(found)
 
 
 @router.get(
@@ -185,19 +177,19 @@ async def list_record_history() -> None:
     """List the changes of a record, newest first."""
 
 
-comments_router = Router(tags=["record comments"])
+comments_router = routing.Router(tags=["record comments"])
 
 COMMENTS = "/v1/records/{recordId}/comments"
 COMMENT = f"{COMMENTS}/{{commentId}}"
 
-COMMENTING = Access(
+COMMENTING = routing.Access(
     scopes=[Scope.RECORDS_COMMENT], resource="record", level=Level.COMMENT, idempotent=True
 )
 
 
 @comments_router.get(
     COMMENTS,
-    access=Access(scopes=[Scope.RECORDS_READ], resource="record", level=Level.VIEW),
+    access=routing.Access(scopes=[Scope.RECORDS_READ], resource="record", level=Level.VIEW),
     calls=record_comments.list_comments,
 )
 async def list_record_comments() -> None:
@@ -216,11 +208,11 @@ async def create_record_comment() -> None:
 
 @comments_router.patch(COMMENT, access=COMMENTING)
 async def update_record_comment(
-    request: ApiRequest, body: UpdateRecordComment
-) -> Data[RecordCommentDetail]:
+    request: routing.ApiRequest, body: record_comments.UpdateRecordComment
+) -> routing.Data[record_comments.RecordCommentDetail]:
     """Change one's own comment, or any as a manager; resolve or reopen a thread."""
     place = request.ids["recordId"], request.ids["commentId"]
-    return Data(
+    return routing.Data(
         await record_comments.update_comment(
             request.work, request.actor, request.placement, place, body
         )
@@ -228,31 +220,35 @@ async def update_record_comment(
 
 
 @comments_router.delete(COMMENT, access=COMMENTING)
-async def delete_record_comment(request: ApiRequest) -> Data[RecordCommentDetail]:
+async def delete_record_comment(
+    request: routing.ApiRequest,
+) -> routing.Data[record_comments.RecordCommentDetail]:
     """Delete one's own comment, or any as a manager; replies to it stay."""
     place = request.ids["recordId"], request.ids["commentId"]
-    return Data(
+    return routing.Data(
         await record_comments.delete_comment(request.work, request.actor, request.placement, place)
     )
 
 
-exports_router = Router(tags=["records"])
+exports_router = routing.Router(tags=["records"])
 
 EXPORT_WAIT_SECONDS = 25
 
 _EXPORTS = "/v1/workspaces/{workspaceId}/exports"
 _EXPORT = f"{_EXPORTS}/{{exportId}}"
 
-_EXPORTING = Access(scopes=[Scope.RECORDS_READ])
+_EXPORTING = routing.Access(scopes=[Scope.RECORDS_READ])
 
 
 @exports_router.post(
     "/v1/databases/{databaseId}/export",
-    access=Access(
+    access=routing.Access(
         scopes=[Scope.RECORDS_READ], resource="database", level=Level.VIEW, idempotent=True
     ),
 )
-async def export_records(request: ApiRequest, body: CreateExport) -> Data[ExportDetail]:
+async def export_records(
+    request: routing.ApiRequest, body: CreateExport
+) -> routing.Data[ExportDetail]:
     """Export records as a CSV or XLSX file.
 
     A long export is answered while it runs; `GET …/exports/{exportId}` shows its progress. CSV is
@@ -274,13 +270,13 @@ async def list_exports() -> None:
 
 
 @exports_router.get(_EXPORT, access=_EXPORTING)
-async def get_export(request: ApiRequest) -> Data[ExportDetail]:
+async def get_export(request: routing.ApiRequest) -> routing.Data[ExportDetail]:
     """Get an export: the caller's own, or any for owners and administrators."""
     return await _shown(request)
 
 
 @exports_router.post(f"{_EXPORT}/cancel", access=_EXPORTING)
-async def cancel_export(request: ApiRequest) -> Data[ExportDetail]:
+async def cancel_export(request: routing.ApiRequest) -> routing.Data[ExportDetail]:
     """Cancel an export; a finished one is left unchanged.
 
     One that has begun is `cancelled` as soon as what it has written is removed.
@@ -289,6 +285,6 @@ async def cancel_export(request: ApiRequest) -> Data[ExportDetail]:
     return await _shown(request)
 
 
-async def _shown(request: ApiRequest) -> Data[ExportDetail]:
+async def _shown(request: routing.ApiRequest) -> routing.Data[ExportDetail]:
     export_id, keys = request.ids["exportId"], request.services.keys
-    return Data(await exports.export_detail(request.work, request.actor, export_id, keys))
+    return routing.Data(await exports.export_detail(request.work, request.actor, export_id, keys))

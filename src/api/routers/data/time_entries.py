@@ -4,14 +4,9 @@ from api.kernel.request import QueryId
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Level, Scope
 from models.core.values import InputMoment
-from models.data.time_entries import commands, queries, rules
+from models.data.time_entries import commands, queries, rules, shapes
 from models.data.time_entries.queries import EntryFilter
 from models.data.time_entries.rules import EntryStatus, TargetKind
-from models.data.time_entries.shapes import (
-    SummaryGroup,
-    TimeEntryList,
-    TimeEntrySummary,
-)
 from runtime.errors import ConflictError, ConflictingMutationError
 
 router = Router(tags=["time entries"])
@@ -56,7 +51,7 @@ async def list_time_entries(  # noqa: PLR0917  # the filters of a list
     status: EntryStatus | None = None,
     since: InputMoment | None = None,
     until: InputMoment | None = None,
-) -> Data[TimeEntryList]:
+) -> Data[shapes.TimeEntryList]:
     """List time entries by their start, newest first: one's own, and others' on visible targets.
 
     `since` and `until` bound when the entries started; the second is not included.
@@ -76,7 +71,7 @@ async def get_current_time_entry() -> None:
 @router.get(f"{ENTRIES}/summary", access=READ_ALL)
 async def summarize_time_entries(  # noqa: PLR0917  # the filters of a list
     request: ApiRequest,
-    group_by: SummaryGroup = SummaryGroup.DAY,
+    group_by: shapes.SummaryGroup = shapes.SummaryGroup.DAY,
     first_day: str | None = None,
     last_day: str | None = None,
     timezone: str = "UTC",
@@ -87,7 +82,7 @@ async def summarize_time_entries(  # noqa: PLR0917  # the filters of a list
     target_id: QueryId | None = None,
     database_id: QueryId | None = None,
     field_id: QueryId | None = None,
-) -> Data[TimeEntrySummary]:
+) -> Data[shapes.TimeEntrySummary]:
     """Add up time by day, user, target or timer field.
 
     `firstDay` and `lastDay` are days of `timezone`, both included; without them the

@@ -8,18 +8,6 @@ from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.messages import notification_preferences, push_devices
 from models.messages.notifications import commands, queries
-from models.messages.notifications.queries import (
-    ArchiveNotifications,
-    MarkRead,
-    NotificationList,
-    NotificationsArchived,
-    NotificationsRead,
-)
-from models.messages.push_devices import (
-    PushRegistration,
-    RegisterPushDevice,
-    WebPushKey,
-)
 from runtime.errors import DeniedError, NotFoundError
 
 router = Router(tags=["notifications"])
@@ -37,7 +25,7 @@ async def list_notifications(
     cursor: Cursor = None,
     unread_only: Flag = False,
     include_archived: Flag = False,
-) -> Data[NotificationList]:
+) -> Data[queries.NotificationList]:
     """List the notifications of the caller in a workspace, newest first."""
     flags = {"unread_only": unread_only, "include_archived": include_archived}
     places = [request.actor.workspace_id]
@@ -46,7 +34,9 @@ async def list_notifications(
 
 
 @router.post(f"{OWN}/read", access=Access(scopes=[Scope.WORKSPACE_READ], idempotent=True))
-async def mark_notifications_read(request: ApiRequest, body: MarkRead) -> Data[NotificationsRead]:
+async def mark_notifications_read(
+    request: ApiRequest, body: queries.MarkRead
+) -> Data[queries.NotificationsRead]:
     """Mark notifications of a workspace as read: by id, or all of them.
 
     Returns the notifications marked as read. `all` includes the newest 10,000.
@@ -63,7 +53,7 @@ async def list_inbox(
     unread_only: Flag = False,
     include_archived: Flag = False,
     workspace_id: QueryId | None = None,
-) -> Data[NotificationList]:
+) -> Data[queries.NotificationList]:
     """List the notifications of the caller in all readable workspaces, newest first."""
     flags = {"unread_only": unread_only, "include_archived": include_archived}
     places = queries.readable_places(request.principal, request.roles, workspace_id)
@@ -73,8 +63,8 @@ async def list_inbox(
 
 @router.post(f"{INBOX}/read", access=Access(idempotent=True), errors=[NotFoundError, DeniedError])
 async def mark_inbox_read(
-    request: ApiRequest, body: MarkRead, workspace_id: QueryId | None = None
-) -> Data[NotificationsRead]:
+    request: ApiRequest, body: queries.MarkRead, workspace_id: QueryId | None = None
+) -> Data[queries.NotificationsRead]:
     """Mark notifications as read, in all workspaces or one of them."""
     places = queries.readable_places(request.principal, request.roles, workspace_id)
     return Data(await commands.mark_read(request.work, request.principal, places, body))
@@ -84,8 +74,8 @@ async def mark_inbox_read(
     f"{INBOX}/archive", access=Access(idempotent=True), errors=[NotFoundError, DeniedError]
 )
 async def archive_notifications(
-    request: ApiRequest, body: ArchiveNotifications, workspace_id: QueryId | None = None
-) -> Data[NotificationsArchived]:
+    request: ApiRequest, body: queries.ArchiveNotifications, workspace_id: QueryId | None = None
+) -> Data[queries.NotificationsArchived]:
     """Archive read notifications, in all workspaces or one of them.
 
     Returns the archived notifications; unread ones are not archived. `allRead` includes the newest
@@ -97,7 +87,7 @@ async def archive_notifications(
 
 async def _listed(
     request: ApiRequest, places: Sequence[Id], page: PageRequest, **flags: bool
-) -> Data[NotificationList]:
+) -> Data[queries.NotificationList]:
     user_id, url = request.principal.user_id, request.services.settings.public_url
     return Data(
         await queries.list_notifications(
@@ -136,16 +126,16 @@ async def list_push_devices() -> None:
 
 
 @devices_router.get(f"{DEVICES}/web-push-key", access=Access())
-async def get_web_push_key(request: ApiRequest) -> Data[WebPushKey]:
+async def get_web_push_key(request: ApiRequest) -> Data[push_devices.WebPushKey]:
     """Get the Web Push key for browsers, their `applicationServerKey`."""
     vapid = request.services.settings.vapid
-    return Data(WebPushKey(public_key=None if vapid is None else vapid.public))
+    return Data(push_devices.WebPushKey(public_key=None if vapid is None else vapid.public))
 
 
 @devices_router.post(DEVICES, access=SESSION)
 async def register_push_device(
-    request: ApiRequest, body: RegisterPushDevice
-) -> Data[PushRegistration]:
+    request: ApiRequest, body: push_devices.RegisterPushDevice
+) -> Data[push_devices.PushRegistration]:
     """Register an app or browser for push notifications.
 
     Other registrations of the same installation or token are revoked. Repeating the call changes
@@ -160,8 +150,8 @@ async def register_push_device(
 
 @devices_router.post(f"{DEVICES}/register", access=SESSION)
 async def register_a_push_device(
-    request: ApiRequest, body: RegisterPushDevice
-) -> Data[PushRegistration]:
+    request: ApiRequest, body: push_devices.RegisterPushDevice
+) -> Data[push_devices.PushRegistration]:
     """Register an app or browser for push notifications; an alias."""
     return await register_push_device(request, body)
 

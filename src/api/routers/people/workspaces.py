@@ -5,21 +5,10 @@ from models.core.access.rules import Scope
 from models.core.base import Id
 from models.people import home_layouts, oauth_clients, release_notices, users, workspaces
 from models.people.oauth_clients import ChooseWorkspace, OauthClientId, OauthClientWorkspace
-from models.people.release_notices import (
-    WhatsNew,
-)
 from models.people.request_logs import list_audit_log
 from models.people.users import MyScopes
-from models.people.workspaces import (
-    WorkspaceEntry,
-    WorkspaceList,
-)
 from models.workspace import workspace_exports
 from models.workspace.usage import get_usage
-from models.workspace.workspace_exports import (
-    CreateWorkspaceExport,
-    WorkspaceExport,
-)
 from runtime.errors import ConflictError, DeniedError, NotFoundError
 
 me_router = Router(tags=["me"])
@@ -42,7 +31,7 @@ NOTICES = "/v1/admin/release-notices"
 
 
 @release_notices_router.get("/v1/me/whats-new/state/{channel}", access=Access())
-async def get_whats_new(request: ApiRequest) -> Data[WhatsNew]:
+async def get_whats_new(request: ApiRequest) -> Data[release_notices.WhatsNew]:
     """Get the unread release notices of a channel, `web` or `mobile`.
 
     The newest 100 notices published since the last acknowledged one are included, newest first.
@@ -160,7 +149,7 @@ async def create_workspace() -> None:
 @router.get("/v1/workspaces", access=Access())
 async def list_workspaces(
     request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
-) -> Data[WorkspaceList]:
+) -> Data[workspaces.WorkspaceList]:
     """List the workspaces of the caller with role and permissions, oldest first."""
     page = request.page("workspaces", limit, cursor)
     roles = request.roles
@@ -170,13 +159,13 @@ async def list_workspaces(
 @router.get("/v1/me/workspaces", access=Access())
 async def list_my_workspaces(
     request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
-) -> Data[WorkspaceList]:
+) -> Data[workspaces.WorkspaceList]:
     """List the workspaces of the caller; an alias of `GET /v1/workspaces`."""
     return await list_workspaces(request, limit, cursor)
 
 
 @router.get("/v1/workspaces/{workspaceId}", access=Access(scopes=[Scope.WORKSPACE_READ]))
-async def get_workspace(request: ApiRequest) -> Data[WorkspaceEntry]:
+async def get_workspace(request: ApiRequest) -> Data[workspaces.WorkspaceEntry]:
     """Get a workspace."""
     actor = request.actor
     found = await workspaces.get_workspace(
@@ -249,8 +238,8 @@ _EXPORTING = Access(scopes=[Scope.WORKSPACE_UPDATE])
     statuses=[200],
 )
 async def create_workspace_export(
-    request: ApiRequest, body: CreateWorkspaceExport
-) -> Data[WorkspaceExport]:
+    request: ApiRequest, body: workspace_exports.CreateWorkspaceExport
+) -> Data[workspace_exports.WorkspaceExport]:
     """Export the workspace as a bundle.
 
     A bundle has everything except secrets, histories and the trash, and can be imported into
@@ -272,13 +261,13 @@ async def list_workspace_exports() -> None:
 
 
 @router.get(_EXPORT, access=_EXPORTING)
-async def get_workspace_export(request: ApiRequest) -> Data[WorkspaceExport]:
+async def get_workspace_export(request: ApiRequest) -> Data[workspace_exports.WorkspaceExport]:
     """Get an export of the workspace."""
     return await _shown(request, request.ids["workspaceExportId"])
 
 
 @router.post(f"{_EXPORT}/cancel", access=_EXPORTING)
-async def cancel_workspace_export(request: ApiRequest) -> Data[WorkspaceExport]:
+async def cancel_workspace_export(request: ApiRequest) -> Data[workspace_exports.WorkspaceExport]:
     """Cancel an export of the workspace. An export that has ended is not changed.
 
     Once started, it is `cancelled` when its files are removed.
@@ -288,7 +277,7 @@ async def cancel_workspace_export(request: ApiRequest) -> Data[WorkspaceExport]:
     return await _shown(request, export_id)
 
 
-async def _shown(request: ApiRequest, export_id: Id) -> Data[WorkspaceExport]:
+async def _shown(request: ApiRequest, export_id: Id) -> Data[workspace_exports.WorkspaceExport]:
     keys = request.services.keys
     return Data(
         await workspace_exports.workspace_export(request.work, request.actor, export_id, keys)

@@ -7,44 +7,17 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
+from api.kernel import routing
 from api.kernel.awaited_work import Then
-from api.kernel.routing import (
-    Access,
-    ApiRequest,
-    Cursor,
-    Data,
-    Router,
-    WholeLimit,
-)
 from api.pages.assets import shell
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
 from models.sources import provider_calls
 from models.sources.authorizations import commands as authorization_commands
-from models.sources.authorizations.commands import (
-    FinishAuthorization,
-    StartAuthorization,
-    StartedAuthorization,
-    disconnect,
-    exchange_outcome,
-)
 from models.sources.authorizations.rules import CALLBACK
-from models.sources.connections import commands, queries
-from models.sources.connections.shapes import (
-    ConnectionDetail,
-    ProviderDetail,
-    ProviderList,
-    SwitchProvider,
-)
+from models.sources.connections import commands, queries, shapes
 from models.sources.outbound_limits import commands as limit_commands
 from models.sources.outbound_limits import queries as limit_queries
-from models.sources.provider_calls import (
-    BrowseConnection,
-    BrowsedResources,
-    ConnectionTest,
-    NamedResource,
-    ResourceContent,
-)
 from runtime.database import UnitOfWork
 from runtime.errors import (
     ConflictError,
@@ -54,37 +27,41 @@ from runtime.errors import (
     UpstreamError,
 )
 
-router = Router(tags=["integrations"])
+router = routing.Router(tags=["integrations"])
 
 INTEGRATIONS = "/v1/workspaces/{workspaceId}/integrations"
 CONNECTIONS = f"{INTEGRATIONS}/connections"
 CONNECTION = f"{CONNECTIONS}/{{connectionId}}"
 
-READ = Access(scopes=[Scope.INTEGRATIONS_READ])
-WRITE = Access(scopes=[Scope.INTEGRATIONS_WRITE], idempotent=True)
+READ = routing.Access(scopes=[Scope.INTEGRATIONS_READ])
+WRITE = routing.Access(scopes=[Scope.INTEGRATIONS_WRITE], idempotent=True)
 
 
 @router.get(f"{INTEGRATIONS}/providers", access=READ)
 async def list_providers(
-    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
-) -> Data[ProviderList]:
+    request: routing.ApiRequest, limit: routing.WholeLimit = 1000, cursor: routing.Cursor = None
+) -> routing.Data[shapes.ProviderList]:
     """List the providers that a workspace can connect to, and whether each is switched on."""
     listed = await commands.list_providers(request.work, request.actor)
     page = request.page("providers", limit, cursor).among(listed)
-    return Data(ProviderList.of(page))
+    return routing.Data(shapes.ProviderList.of(page))
 
 
 @router.put(
     f"{INTEGRATIONS}/providers/{{provider}}",
-    access=Access(scopes=[Scope.INTEGRATIONS_WRITE, Scope.WORKSPACE_UPDATE], idempotent=True),
+    access=routing.Access(
+        scopes=[Scope.INTEGRATIONS_WRITE, Scope.WORKSPACE_UPDATE], idempotent=True
+    ),
 )
-async def switch_provider(request: ApiRequest, body: SwitchProvider) -> Data[ProviderDetail]:
+async def switch_provider(
+    request: routing.ApiRequest, body: shapes.SwitchProvider
+) -> routing.Data[shapes.ProviderDetail]:
     """Enable or disable a provider for the workspace.
 
     While it is disabled, its connections are kept but not used.
     """
     name = request.path_params["provider"]
-    return Data(await commands.switch_provider(request.work, request.actor, name, body))
+    return routing.Data(await commands.switch_provider(request.work, request.actor, name, body))
 
 
 @router.post(
@@ -113,7 +90,7 @@ async def update_connection() -> None:
     """Update a connection; a new `config` needs its credentials again."""
 
 
-@router.delete(CONNECTION, access=WRITE, calls=disconnect)
+@router.delete(CONNECTION, access=WRITE, calls=authorization_commands.disconnect)
 async def delete_connection() -> None:
     """Delete a connection with its credentials; what uses it will fail.
 
@@ -137,10 +114,12 @@ def _forgetting(actor: Actor, call_id: Id) -> Then:
 
 @router.post(
     f"{RESOURCES}/browse",
-    access=Access(scopes=[Scope.INTEGRATIONS_READ]),
+    access=routing.Access(scopes=[Scope.INTEGRATIONS_READ]),
     errors=PROVIDER_ERRORS,
 )
-async def browse_connection(request: ApiRequest, body: BrowseConnection) -> Data[BrowsedResources]:
+async def browse_connection(
+    request: routing.ApiRequest, body: provider_calls.BrowseConnection
+) -> routing.Data[provider_calls.BrowsedResources]:
     """Browse a connection: the resources below one, or at the top; `limit` is at most 100.
 
     The listing may be two minutes old. A `null` cursor is returned when nothing follows.
@@ -148,9 +127,9 @@ async def browse_connection(request: ApiRequest, body: BrowseConnection) -> Data
     actor, keys, call_id = request.actor, request.services.keys, request.new_id
     known = await provider_calls.accept_browse(request.work, actor, keys, call_id, body)
     if known is not None:
-        return Data(known)
+        return routing.Data(known)
 
-    async def poll(work: UnitOfWork, last: bool) -> BrowsedResources | None:
+    async def poll(work: UnitOfWork, last: bool) -> provider_calls.BrowsedResources | None:
         return await provider_calls.browse_outcome(work, actor, keys, call_id, body, last=last)
 
     return request.deferred(poll, within=CALL_SECONDS, then=_forgetting(actor, call_id))
@@ -158,10 +137,12 @@ async def browse_connection(request: ApiRequest, body: BrowseConnection) -> Data
 
 @router.post(
     f"{RESOURCES}/read",
-    access=Access(scopes=[Scope.RESOURCES_READ, Scope.INTEGRATIONS_READ]),
+    access=routing.Access(scopes=[Scope.RESOURCES_READ, Scope.INTEGRATIONS_READ]),
     errors=PROVIDER_ERRORS,
 )
-async def read_resource(request: ApiRequest, body: NamedResource) -> Data[ResourceContent]:
+async def read_resource(
+    request: routing.ApiRequest, body: provider_calls.NamedResource
+) -> routing.Data[provider_calls.ResourceContent]:
     """Read a resource by reference.
 
     The provider is asked each time whether it still shows the resource. Content that has no format
@@ -170,7 +151,7 @@ async def read_resource(request: ApiRequest, body: NamedResource) -> Data[Resour
     actor, call_id = request.actor, request.new_id
     await provider_calls.accept_read(request.work, actor, call_id, body)
 
-    async def poll(work: UnitOfWork, last: bool) -> ResourceContent | None:
+    async def poll(work: UnitOfWork, last: bool) -> provider_calls.ResourceContent | None:
         return await provider_calls.read_outcome(work, actor, call_id, last=last)
 
     return request.deferred(poll, within=CALL_SECONDS, then=_forgetting(actor, call_id))
@@ -178,10 +159,12 @@ async def read_resource(request: ApiRequest, body: NamedResource) -> Data[Resour
 
 @router.post(
     f"{CONNECTION}/test",
-    access=Access(scopes=[Scope.INTEGRATIONS_WRITE]),
+    access=routing.Access(scopes=[Scope.INTEGRATIONS_WRITE]),
     errors=PROVIDER_ERRORS,
 )
-async def test_connection(request: ApiRequest) -> Data[ConnectionTest]:
+async def test_connection(
+    request: routing.ApiRequest,
+) -> routing.Data[provider_calls.ConnectionTest]:
     """Test a connection: one small question that needs its credentials.
 
     A connection that does not work is an answer, too: `ok` is false, and `message` says why.
@@ -189,7 +172,7 @@ async def test_connection(request: ApiRequest) -> Data[ConnectionTest]:
     actor, call_id = request.actor, request.new_id
     await provider_calls.accept_test(request.work, actor, call_id, request.ids["connectionId"])
 
-    async def poll(work: UnitOfWork, last: bool) -> ConnectionTest | None:
+    async def poll(work: UnitOfWork, last: bool) -> provider_calls.ConnectionTest | None:
         return await provider_calls.test_outcome(work, actor, call_id, last=last)
 
     return request.deferred(poll, within=CALL_SECONDS, then=_forgetting(actor, call_id))
@@ -198,7 +181,9 @@ async def test_connection(request: ApiRequest) -> Data[ConnectionTest]:
 LIMITS = "/v1/workspaces/{workspaceId}/integrations/outbound-limits"
 LIMIT = f"{LIMITS}/{{limitId}}"
 
-WRITE_LIMITS = Access(scopes=[Scope.INTEGRATIONS_WRITE, Scope.WORKSPACE_UPDATE], idempotent=True)
+WRITE_LIMITS = routing.Access(
+    scopes=[Scope.INTEGRATIONS_WRITE, Scope.WORKSPACE_UPDATE], idempotent=True
+)
 
 
 @router.get(LIMITS, access=READ, calls=limit_queries.list_limits)
@@ -242,7 +227,7 @@ async def delete_outbound_limit() -> None:
     """Remove a limit; waiting calls start, unless the host asked to wait."""
 
 
-authorizations_router = Router(tags=["integrations"])
+authorizations_router = routing.Router(tags=["integrations"])
 
 OAUTH = "/v1/workspaces/{workspaceId}/integrations/oauth"
 
@@ -251,8 +236,8 @@ EXCHANGE_SECONDS = 30
 
 @authorizations_router.post(f"{OAUTH}/start", access=WRITE, errors=[UnsupportedError])
 async def start_authorization(
-    request: ApiRequest, body: StartAuthorization
-) -> Data[StartedAuthorization]:
+    request: routing.ApiRequest, body: authorization_commands.StartAuthorization
+) -> routing.Data[authorization_commands.StartedAuthorization]:
     """Start authorization: where a user signs in at a provider, and comes back from within ten
     minutes.
 
@@ -262,7 +247,7 @@ async def start_authorization(
     platform = authorization_commands.Registered(
         services.settings.providers, services.settings.public_url
     )
-    return Data(
+    return routing.Data(
         await authorization_commands.start_authorization(
             request.work, request.actor, services.keys, platform, body
         )
@@ -275,8 +260,8 @@ async def start_authorization(
     errors=[ConflictError, InProgressError, UpstreamError],
 )
 async def finish_authorization(
-    request: ApiRequest, body: FinishAuthorization
-) -> Data[ConnectionDetail]:
+    request: routing.ApiRequest, body: authorization_commands.FinishAuthorization
+) -> routing.Data[shapes.ConnectionDetail]:
     """Finish authorization: exchange the code for tokens, and make the connection they belong to.
 
     Only who started it finishes it, once. The tokens are encrypted and never returned.
@@ -286,16 +271,18 @@ async def finish_authorization(
         request.work, actor, request.services.keys, job_id, body
     )
 
-    async def poll(work: UnitOfWork, last: bool) -> ConnectionDetail | None:
-        return await exchange_outcome(work, actor, job_id, last=last)
+    async def poll(work: UnitOfWork, last: bool) -> shapes.ConnectionDetail | None:
+        return await authorization_commands.exchange_outcome(work, actor, job_id, last=last)
 
     return request.deferred(poll, within=EXCHANGE_SECONDS)
 
 
 # Providers add parameters of their own.
 @authorizations_router.get(
-    CALLBACK, access=Access(credential="none", transaction=False, raw=True), documented=False
+    CALLBACK,
+    access=routing.Access(credential="none", transaction=False, raw=True),
+    documented=False,
 )
-async def get_authorization_page(request: ApiRequest) -> Response:  # noqa: ARG001  # as all
+async def get_authorization_page(request: routing.ApiRequest) -> Response:  # noqa: ARG001  # as all
     """Show the page a provider sends a user to; it finishes the authorization in their name."""
     return shell("authorized")

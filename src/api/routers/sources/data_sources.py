@@ -25,13 +25,7 @@ from models.sources.data_source_runs.shapes import (
     RejectList,
     SourceRunOverview,
 )
-from models.sources.data_sources import commands
-from models.sources.data_sources.queries import (
-    CreateDataSource,
-    DataSourcePreview,
-    PreviewDataSource,
-    UpdateDataSource,
-)
+from models.sources.data_sources import commands, queries
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, UpstreamError
 
@@ -54,7 +48,9 @@ WRITE = Access(
     status_code=201,
     errors=[ConflictError],
 )
-async def create_data_source(request: ApiRequest, body: CreateDataSource) -> Data[DataSourceDetail]:
+async def create_data_source(
+    request: ApiRequest, body: queries.CreateDataSource
+) -> Data[DataSourceDetail]:
     """Create a data source.
 
     Without `targetDatabaseId` a database is made for its rows, which needs databases:write too.
@@ -79,7 +75,7 @@ async def get_data_source() -> None:
 
 @router.patch(DATA_SOURCE, access=WRITE, errors=[ConflictError])
 async def update_data_source(
-    request: ApiRequest, body: UpdateDataSource, if_match: IfUnchanged = None
+    request: ApiRequest, body: queries.UpdateDataSource, if_match: IfUnchanged = None
 ) -> Data[DataSourceDetail]:
     """Update a data source; its kind cannot change, and `config` is replaced as a whole.
 
@@ -106,8 +102,8 @@ async def delete_data_source(request: ApiRequest) -> Data[DataSourceDetail]:
     errors=[InProgressError, UpstreamError],
 )
 async def preview_data_source(
-    request: ApiRequest, body: PreviewDataSource
-) -> Data[DataSourcePreview]:
+    request: ApiRequest, body: queries.PreviewDataSource
+) -> Data[queries.DataSourcePreview]:
     """Preview a data source: its first rows and the fields that its columns suggest.
 
     Nothing is stored. A source that cannot be fetched or read is a validation error.
@@ -115,7 +111,7 @@ async def preview_data_source(
     actor, preview_id = request.actor, request.new_id
     await commands.accept_preview(request.work, actor, preview_id, body)
 
-    async def poll(work: UnitOfWork, last: bool) -> DataSourcePreview | None:
+    async def poll(work: UnitOfWork, last: bool) -> queries.DataSourcePreview | None:
         return await commands.preview_outcome(work, actor, preview_id, last=last)
 
     async def forget(work: UnitOfWork) -> None:

@@ -10,11 +10,6 @@ from models.sources.mounts.queries import MountedResource, MountResource
 from models.sources.provider_calls import NamedResource
 from models.sources.resource_imports import commands as import_commands
 from models.sources.resource_imports import forms
-from models.sources.resource_imports.commands import (
-    FormImportResult,
-    ImportedResource,
-    ImportResource,
-)
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 
@@ -114,7 +109,9 @@ async def delete_mount() -> None:
     ),
     errors=PROVIDER_ERRORS,
 )
-async def import_resource(request: ApiRequest, body: ImportResource) -> Data[ImportedResource]:
+async def import_resource(
+    request: ApiRequest, body: import_commands.ImportResource
+) -> Data[import_commands.ImportedResource]:
     """Import a resource: a folder with what is in it, a page, a file, or a database of a table.
 
     Imported again it is refreshed in place: `kept` counts what people changed since, which stays
@@ -124,7 +121,7 @@ async def import_resource(request: ApiRequest, body: ImportResource) -> Data[Imp
     actor, job_id = request.actor, request.new_id
     await import_commands.accept_import_resource(request.work, actor, job_id, body)
 
-    async def poll(work: UnitOfWork, last: bool) -> ImportedResource | None:
+    async def poll(work: UnitOfWork, last: bool) -> import_commands.ImportedResource | None:
         return await import_commands.import_outcome(work, actor, job_id, last=last)
 
     return request.deferred(poll, within=CALL_SECONDS)
@@ -135,7 +132,7 @@ async def import_resource(request: ApiRequest, body: ImportResource) -> Data[Imp
     access=Access(scopes=[Scope.RESOURCES_READ, Scope.INTEGRATIONS_READ]),
     errors=PROVIDER_ERRORS,
 )
-async def get_resource_import(request: ApiRequest) -> Data[ImportedResource]:
+async def get_resource_import(request: ApiRequest) -> Data[import_commands.ImportedResource]:
     """Get the current state of an import of the caller, by the id of its job."""
     job_id = request.ids["resourceImportId"]
     return Data(await import_commands.get_import_job(request.work, request.actor, job_id))
@@ -155,7 +152,9 @@ async def get_resource_import(request: ApiRequest) -> Data[ImportedResource]:
     ),
     errors=PROVIDER_ERRORS,
 )
-async def import_form(request: ApiRequest, body: NamedResource) -> Data[FormImportResult]:
+async def import_form(
+    request: ApiRequest, body: NamedResource
+) -> Data[import_commands.FormImportResult]:
     """Import a form: a database for its answers and a form that asks its questions.
 
     Every question with a native equivalent is imported; `skipped` names the others. A resource that
@@ -165,7 +164,7 @@ async def import_form(request: ApiRequest, body: NamedResource) -> Data[FormImpo
     actor, job_id = request.actor, request.new_id
     await forms.accept_form_import(request.work, actor, job_id, body)
 
-    async def poll(work: UnitOfWork, last: bool) -> FormImportResult | None:
+    async def poll(work: UnitOfWork, last: bool) -> import_commands.FormImportResult | None:
         return await forms.form_outcome(work, actor, job_id, last=last)
 
     return request.deferred(poll, within=CALL_SECONDS)

@@ -8,25 +8,10 @@ from api.kernel.routing import Access, ApiRequest, Cursor, Data, Router, WholeLi
 from models.core.access.rules import Level, Scope
 from models.workspace import model_settings
 from models.workspace.changes import commands, queries, requests
+from models.workspace.changes import shapes as change_shapes
 from models.workspace.changes.rules import ChangeStatus
-from models.workspace.changes.shapes import (
-    ApplyChanges,
-    ApplyResult,
-    ChangeSetDetail,
-    CreateAiRun,
-    ProposeChanges,
-    RejectChanges,
-)
 from models.workspace.starters import seeding
-from models.workspace.starters.shapes import (
-    DraftWorkspace,
-    SeedDraft,
-    SeededDraft,
-    SeededTemplate,
-    SeedTemplate,
-    StarterPlan,
-    StarterTemplateList,
-)
+from models.workspace.starters import shapes as starter_shapes
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError
 
@@ -42,7 +27,9 @@ SEED = Access(
 
 
 @starters_router.post("/v1/onboarding/workspace-draft", access=Access())
-async def draft_workspace(request: ApiRequest, body: DraftWorkspace) -> Data[StarterPlan]:
+async def draft_workspace(
+    request: ApiRequest, body: starter_shapes.DraftWorkspace
+) -> Data[starter_shapes.StarterPlan]:
     """Draft a workspace from a description, without creating anything.
 
     If the caller has ai:write in a workspace with a model, the model writes the plan. Otherwise, or
@@ -60,13 +47,17 @@ async def draft_workspace(request: ApiRequest, body: DraftWorkspace) -> Data[Sta
 @starters_router.post(
     f"{WORKSPACE}/starter-draft", access=SEED, errors=[ConflictError, InProgressError]
 )
-async def seed_from_draft(request: ApiRequest, body: SeedDraft) -> Data[SeededDraft]:
+async def seed_from_draft(
+    request: ApiRequest, body: starter_shapes.SeedDraft
+) -> Data[starter_shapes.SeededDraft]:
     """Build the plan of a draft: all of it or nothing."""
     actor, seed_id = request.actor, request.new_id
     await seeding.accept_plan(request.work, actor, seed_id, body.plan)
 
-    async def poll(work: UnitOfWork, last: bool) -> SeededDraft | None:
-        return await seeding.seed_outcome(work, actor, seed_id, SeededDraft, last=last)
+    async def poll(work: UnitOfWork, last: bool) -> starter_shapes.SeededDraft | None:
+        return await seeding.seed_outcome(
+            work, actor, seed_id, starter_shapes.SeededDraft, last=last
+        )
 
     return request.deferred(poll, within=DRAFT_SECONDS)
 
@@ -74,7 +65,9 @@ async def seed_from_draft(request: ApiRequest, body: SeedDraft) -> Data[SeededDr
 @starters_router.post(
     f"{WORKSPACE}/starter-template", access=SEED, errors=[ConflictError, InProgressError]
 )
-async def seed_from_template(request: ApiRequest, body: SeedTemplate) -> Data[SeededTemplate]:
+async def seed_from_template(
+    request: ApiRequest, body: starter_shapes.SeedTemplate
+) -> Data[starter_shapes.SeededTemplate]:
     """Build a starter template: databases, records, views, pages and an automation.
 
     Repeating it builds it again. Its automations are published, but disabled.
@@ -82,8 +75,10 @@ async def seed_from_template(request: ApiRequest, body: SeedTemplate) -> Data[Se
     actor, seed_id = request.actor, request.new_id
     await seeding.accept_template(request.work, actor, seed_id, body.template_key)
 
-    async def poll(work: UnitOfWork, last: bool) -> SeededTemplate | None:
-        return await seeding.seed_outcome(work, actor, seed_id, SeededTemplate, last=last)
+    async def poll(work: UnitOfWork, last: bool) -> starter_shapes.SeededTemplate | None:
+        return await seeding.seed_outcome(
+            work, actor, seed_id, starter_shapes.SeededTemplate, last=last
+        )
 
     return request.deferred(poll, within=DRAFT_SECONDS)
 
@@ -91,10 +86,10 @@ async def seed_from_template(request: ApiRequest, body: SeedTemplate) -> Data[Se
 @starters_router.get(f"{WORKSPACE}/starter-templates", access=Access(scopes=[Scope.WORKSPACE_READ]))
 async def list_starter_templates(
     request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
-) -> Data[StarterTemplateList]:
+) -> Data[starter_shapes.StarterTemplateList]:
     """List the starter templates."""
     page = request.page("starter templates", limit, cursor).among(seeding.list_templates())
-    return Data(StarterTemplateList.of(page))
+    return Data(starter_shapes.StarterTemplateList.of(page))
 
 
 router = Router(tags=["ai"])
@@ -116,7 +111,9 @@ WRITE = Access(scopes=[Scope.AI_WRITE], idempotent=True)
 
 
 @router.post(RUNS, access=WRITE, status_code=201, errors=[InProgressError])
-async def create_ai_run(request: ApiRequest, body: CreateAiRun) -> Data[ChangeSetDetail]:
+async def create_ai_run(
+    request: ApiRequest, body: change_shapes.CreateAiRun
+) -> Data[change_shapes.ChangeSetDetail]:
     """Plan changes from an instruction or from operations, without applying them.
 
     Uses the model of the workspace. Without a model, or if it returns no plan, rules are used.
@@ -126,7 +123,7 @@ async def create_ai_run(request: ApiRequest, body: CreateAiRun) -> Data[ChangeSe
     if planned is not None:
         return Data(planned)
 
-    async def poll(work: UnitOfWork, last: bool) -> ChangeSetDetail | None:
+    async def poll(work: UnitOfWork, last: bool) -> change_shapes.ChangeSetDetail | None:
         return await seeding.plan_outcome(work, actor, run_id, last=last)
 
     return request.deferred(poll, within=WAIT_SECONDS)
@@ -138,13 +135,15 @@ async def list_ai_runs() -> None:
 
 
 @router.get(RUN, access=READ)
-async def get_ai_run(request: ApiRequest) -> Data[ChangeSetDetail]:
+async def get_ai_run(request: ApiRequest) -> Data[change_shapes.ChangeSetDetail]:
     """Get an AI run with its operations and their results."""
     return Data(await queries.get_changes(request.work, request.actor, request.ids["runId"]))
 
 
 @router.post(f"{RUN}/reject", access=WRITE, errors=[ConflictError, InProgressError])
-async def reject_ai_run(request: ApiRequest, body: RejectChanges) -> Data[ChangeSetDetail]:
+async def reject_ai_run(
+    request: ApiRequest, body: change_shapes.RejectChanges
+) -> Data[change_shapes.ChangeSetDetail]:
     """Reject the operations not yet applied. Applied ones are kept."""
     run_id = request.ids["runId"]
     return Data(await commands.reject(request.work, request.actor, run_id, body.reason))
@@ -155,7 +154,9 @@ async def reject_ai_run(request: ApiRequest, body: RejectChanges) -> Data[Change
     access=Access(scopes=[Scope.AI_WRITE, Scope.WORKSPACE_CHANGES_APPLY], idempotent=True),
     errors=APPLY_ERRORS,
 )
-async def apply_ai_run(request: ApiRequest, body: ApplyChanges) -> Data[ApplyResult]:
+async def apply_ai_run(
+    request: ApiRequest, body: change_shapes.ApplyChanges
+) -> Data[change_shapes.ApplyResult]:
     """Apply the approved operations of a run.
 
     Each operation is a separate transaction with the permissions of the caller. Others are skipped,
@@ -165,22 +166,24 @@ async def apply_ai_run(request: ApiRequest, body: ApplyChanges) -> Data[ApplyRes
     return await applied(request, request.ids["runId"], body)
 
 
-async def applied(request: ApiRequest, change_id: UUID, body: ApplyChanges) -> Data[ApplyResult]:
+async def applied(
+    request: ApiRequest, change_id: UUID, body: change_shapes.ApplyChanges
+) -> Data[change_shapes.ApplyResult]:
     """The answer of apply, for a run and for a change set."""
     actor = request.actor
     if answer := await apply_request(request, change_id, body):
         return Data(answer)
     await commands.accept_application(request.work, actor, change_id, request.new_id, body)
 
-    async def poll(work: UnitOfWork, last: bool) -> ApplyResult | None:
+    async def poll(work: UnitOfWork, last: bool) -> change_shapes.ApplyResult | None:
         return await queries.apply_outcome(work, actor, change_id, last=last)
 
     return request.deferred(poll, within=WAIT_SECONDS)
 
 
 async def apply_request(
-    request: ApiRequest, change_id: UUID, body: ApplyChanges
-) -> ApplyResult | None:
+    request: ApiRequest, change_id: UUID, body: change_shapes.ApplyChanges
+) -> change_shapes.ApplyResult | None:
     """The answer of apply for a change set of one request; None for operations to apply."""
     work, actor, keys = request.work, request.actor, request.services.keys
     proposed = await requests.find_request(work, actor, change_id)
@@ -193,7 +196,9 @@ async def apply_request(
     return result.model_copy(update={"status": ChangeStatus(proposed.status)})
 
 
-async def _sent_as_proposed(request: ApiRequest, proposed: requests.ProposalRow) -> ApplyResult:
+async def _sent_as_proposed(
+    request: ApiRequest, proposed: requests.ProposalRow
+) -> change_shapes.ApplyResult:
     work, original = request.work, requests.opened_request(request.services.keys, proposed)
     is_kept = not request.is_dry_run
     async with requests.as_proposed(work, request.actor, proposed, is_kept=is_kept):
@@ -218,7 +223,9 @@ async def list_changes() -> None:
     access=Access(scopes=[Scope.WORKSPACE_CHANGES_PROPOSE], idempotent=True),
     status_code=201,
 )
-async def propose_changes(request: ApiRequest, body: ProposeChanges) -> Data[ChangeSetDetail]:
+async def propose_changes(
+    request: ApiRequest, body: change_shapes.ProposeChanges
+) -> Data[change_shapes.ChangeSetDetail]:
     """Propose changes. They can be applied within seven days."""
     return Data(
         await commands.propose(
@@ -246,7 +253,9 @@ async def get_changes() -> None:
     access=Access(scopes=[Scope.WORKSPACE_CHANGES_APPLY], idempotent=True),
     errors=APPLY_ERRORS,
 )
-async def apply_changes(request: ApiRequest, body: ApplyChanges) -> Data[ApplyResult]:
+async def apply_changes(
+    request: ApiRequest, body: change_shapes.ApplyChanges
+) -> Data[change_shapes.ApplyResult]:
     """Apply the approved operations of a change set, as for an AI run.
 
     A proposed request is sent as it was proposed, with the permissions of the caller. It is refused

@@ -8,10 +8,6 @@ from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.realtime.event_streams import EventStream, with_keepalive
 from api.run_events import LegacyImportWatch, run_events, temporal_link
 from models.workspace.legacy_imports import commands, queries
-from models.workspace.legacy_imports.queries import (
-    CreateLegacyImport,
-    LegacyImport,
-)
 from runtime.errors import ConflictError
 
 router = Router(tags=["legacy imports"])
@@ -31,8 +27,8 @@ UPLOAD = replace(DECIDE, upload=True, bundles=commands.OBJECTS)
     status_code=201,
 )
 async def create_legacy_import(
-    request: ApiRequest, body: CreateLegacyImport | None = None
-) -> Data[LegacyImport]:
+    request: ApiRequest, body: queries.CreateLegacyImport | None = None
+) -> Data[queries.LegacyImport]:
     """Upload a bundle of workspaces to validate and review.
 
     Send JSON that references an object in the store, or the bundle itself: as the body, or as the
@@ -52,7 +48,7 @@ async def list_legacy_imports() -> None:
 
 
 @router.get(RUN, access=READ)
-async def get_legacy_import(request: ApiRequest) -> Data[LegacyImport]:
+async def get_legacy_import(request: ApiRequest) -> Data[queries.LegacyImport]:
     """Get a legacy import run with its dry run and the progress of each workspace."""
     found = await queries.get_run(request.work, request.ids["runId"])
     link = temporal_link(request.services.settings, found.temporal_workflow_id)

@@ -5,22 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cli.convert.bundle_file import Block, BundleFile
+from cli.convert.notion import sheets as notion_sheets
 from cli.convert.notion.pages import PageWriter, Place, Places
-from cli.convert.notion.sheets import (
-    Folder,
-    Relation,
-    Sheet,
-    choices,
-    find_views,
-    heading,
-    id_of,
-    opened_export,
-    read_sheet,
-    relations_of,
-    title_of,
-    without_places,
-    without_properties,
-)
 from cli.convert.tables import Converted, Side, Table, Times, add_relation, convert_table
 from models.core.values import InvalidValueError
 from models.data.fields.rules.fields import FieldKind
@@ -42,7 +28,7 @@ _LOST = (
 
 def convert_export(source: Path, bundle: BundleFile, zone: str | None) -> None:
     """Add everything that an export has. Raises `ValueError` when it is none."""
-    with opened_export(source) as root:
+    with notion_sheets.opened_export(source) as root:
         if not (root.names or root.files):
             raise ValueError("No pages or tables found.")
         for loss in _LOST:
@@ -51,13 +37,13 @@ def convert_export(source: Path, bundle: BundleFile, zone: str | None) -> None:
 
 
 class _Conversion:
-    def __init__(self, bundle: BundleFile, root: Folder, times: Times) -> None:
+    def __init__(self, bundle: BundleFile, root: notion_sheets.Folder, times: Times) -> None:
         self._bundle = bundle
         self._times = times
         self._root = root
         self._items: dict[str, str] = {}
         """Id of the item by the path of a page."""
-        self._sheets: dict[str, Sheet] = {}
+        self._sheets: dict[str, notion_sheets.Sheet] = {}
         """Table by its path."""
         self._of_rows: set[str] = set()
         """The paths of pages that are contents of records."""
@@ -71,20 +57,20 @@ class _Conversion:
         self._places.add_files(self._root)
         self._find(self._root)
         sheets = list(self._sheets.values())
-        find_views(sheets)
+        notion_sheets.find_views(sheets)
         for sheet in sheets:
             if sheet.source is not None:
                 loss = f"{sheet.label}: a view of {sheet.source.label}, which has its rows"
                 self._bundle.report.lose(loss)
         self._place(sheets)
-        relations = list(relations_of(sheets))
+        relations = list(notion_sheets.relations_of(sheets))
         self._columns = {(relation.sheet.database, relation.place) for relation in relations}
         self._folder(self._root, None)
         self._relate(relations)
 
-    def _find(self, folder: Folder) -> None:
+    def _find(self, folder: notion_sheets.Folder) -> None:
         for name, text in folder.tables.items():
-            sheet = read_sheet(name, text, folder.inside(name))
+            sheet = notion_sheets.read_sheet(name, text, folder.inside(name))
             self._sheets[f"{folder.path}{name}"] = sheet
             self._of_rows |= {f"{sheet.inside.path}{page}" for page in sheet.pages if page}
         for inside in folder.folders.values():
@@ -95,11 +81,11 @@ class _Conversion:
                 self._know(name, Place("item_link", {"itemId": item}, {"itemId": item}))
 
     def _know(self, name: str, place: Place) -> None:
-        own = id_of(name)
+        own = notion_sheets.id_of(name)
         if own is not None:
             self._places.of_ids.setdefault(own, place)
 
-    def _place(self, sheets: Sequence[Sheet]) -> None:
+    def _place(self, sheets: Sequence[notion_sheets.Sheet]) -> None:
         """Say where tables and their rows are found."""
         for sheet in sheets:
             source = sheet.source or sheet
@@ -110,7 +96,7 @@ class _Conversion:
                     mention = {"recordId": record}
                     self._know(page, Place("record_link", dict(mention), dict(mention)))
 
-    def _folder(self, folder: Folder, parent: str | None) -> None:
+    def _folder(self, folder: notion_sheets.Folder, parent: str | None) -> None:
         """Add the contents of a folder below an item."""
         for name in folder.names:
             path, inside = f"{folder.path}{name}", folder.inside(name)
@@ -119,18 +105,20 @@ class _Conversion:
             elif path in self._items:
                 text = folder.pages[name]
                 blocks = self._page(text, folder.path)
-                title = heading(text, name)
+                title = notion_sheets.heading(text, name)
                 self._folder(inside, self._bundle.page(title, parent, blocks, self._items[path]))
             elif self._has_items(inside):
                 # Contents below a record have no other place.
-                self._folder(inside, self._bundle.item("folder", title_of(name), parent))
+                self._folder(
+                    inside, self._bundle.item("folder", notion_sheets.title_of(name), parent)
+                )
         for name in folder.files:
             path = f"{folder.path}{name}"
             if path not in self._places.file_ids:
                 stored = self._bundle.stored_file(name, folder.files[name]())
                 self._bundle.item("file", name, parent, stored)
 
-    def _has_items(self, folder: Folder) -> bool:
+    def _has_items(self, folder: notion_sheets.Folder) -> bool:
         """True when anything in a folder becomes an item."""
         return (
             any(f"{folder.path}{name}" in self._items for name in folder.pages)
@@ -143,7 +131,7 @@ class _Conversion:
         first, _, rest = text.lstrip().partition("\n")
         return self._pages.blocks(rest if first.startswith("# ") else text, folder)
 
-    def _table(self, sheet: Sheet, parent: str | None) -> None:
+    def _table(self, sheet: notion_sheets.Sheet, parent: str | None) -> None:
         """Add a table as a database; the page of a row is the content of its record."""
         report = self._bundle.report
         if sheet.source is not None:
@@ -153,7 +141,7 @@ class _Conversion:
             page = sheet.pages[number]
             if page is None:
                 return None
-            text = without_properties(sheet.inside.pages[page], sheet.headers)
+            text = notion_sheets.without_properties(sheet.inside.pages[page], sheet.headers)
             blocks = self._pages.blocks(text, sheet.inside.path)
             if not blocks:
                 return None
@@ -170,7 +158,7 @@ class _Conversion:
         report.lose(f"{sheet.label}: pages without a row become pages below it", pages_below)
         self._folder(sheet.inside, converted.item)
 
-    def _as_table(self, sheet: Sheet) -> Table:
+    def _as_table(self, sheet: notion_sheets.Sheet) -> Table:
         """A table whose cells are read, without the columns that are relations."""
         places = [
             place
@@ -178,7 +166,8 @@ class _Conversion:
             if (sheet.database, place) not in self._columns
         ]
         titles = [
-            row[0].strip() or ("" if page is None else heading(sheet.inside.pages[page], page))
+            row[0].strip()
+            or ("" if page is None else notion_sheets.heading(sheet.inside.pages[page], page))
             for row, page in zip(sheet.rows, sheet.pages, strict=True)
         ]
         rows = [
@@ -204,9 +193,9 @@ class _Conversion:
             database=sheet.database,
         )
 
-    def _cell(self, sheet: Sheet, text: str) -> str | None:
+    def _cell(self, sheet: notion_sheets.Sheet, text: str) -> str | None:
         """A cell; a day is written year first, of a span its beginning."""
-        plain = without_places(text.strip())
+        plain = notion_sheets.without_places(text.strip())
         first, *until = _UNTIL.split(plain)
         if not _is_day(first):
             return plain or None
@@ -215,7 +204,7 @@ class _Conversion:
         written = day if zone is None else day + zone["zone"]
         return self._times.plain(sheet.label, written) or plain
 
-    def _relate(self, relations: Sequence[Relation]) -> None:
+    def _relate(self, relations: Sequence[notion_sheets.Relation]) -> None:
         """Add relations; two columns that say the same from both sides are one."""
         remaining = list(relations)
         while remaining:
@@ -235,14 +224,16 @@ class _Conversion:
                 f"{own.sheet.label}: rows of {own.label} missing from the export", own.unknown
             )
 
-    def _link(self, relation: Relation, field: object) -> None:
+    def _link(self, relation: notion_sheets.Relation, field: object) -> None:
         places: dict[str, int] = {}
         for record, target in relation.pairs:
             place = places[record] = places.get(record, -1) + 1
             self._bundle.link(str(field), record, target, place)
 
 
-def _is_inverse(own: Relation, other: Relation, back: set[tuple[str, str]]) -> bool:
+def _is_inverse(
+    own: notion_sheets.Relation, other: notion_sheets.Relation, back: set[tuple[str, str]]
+) -> bool:
     """True when a column says the same as another, from the other side."""
     return other.sheet is own.target and other.target is own.sheet and set(other.pairs) == back
 
@@ -250,7 +241,7 @@ def _is_inverse(own: Relation, other: Relation, back: set[tuple[str, str]]) -> b
 def _choices(cells: Sequence[str]) -> FieldKind | None:
     """The kind of a column of choices; days are none, however often they come again."""
     filled = [cell for cell in cells if cell.strip()]
-    return None if filled and all(map(_is_day, filled)) else choices(filled)
+    return None if filled and all(map(_is_day, filled)) else notion_sheets.choices(filled)
 
 
 def _is_span(text: str) -> bool:

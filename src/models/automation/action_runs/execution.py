@@ -9,24 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import and_, case, func, select, update
+import sqlalchemy as sa
 
-from models.automation.action_runs.rules import (
-    OPEN_STEP,
-    ActionRunStatus,
-    PlannedStep,
-    StepStatus,
-    plan_of,
-)
+from models.automation.action_runs import rules
 from models.automation.action_runs.tables import ACTION_RUNS, action_run, action_step
 from models.automation.actions.rules import ActionKind
+from models.automation.automation_runs import node_writes
 from models.automation.automation_runs.cancellation import cancel_runs
-from models.automation.automation_runs.node_writes import (
-    ERROR_LIMIT,
-    NodeKey,
-    reopen_run,
-    share_run,
-)
 from models.automation.automation_runs.queries import RUN, run_of
 from models.automation.automation_runs.rules import ACTIVE_RUN, RunClosedError
 from models.automation.automation_runs.run_header import automation_actor
@@ -65,9 +54,9 @@ class ActionRunHeader:
     run_id: Id
     workspace_id: Id
     action_id: Id
-    steps: tuple[PlannedStep, ...]
+    steps: tuple[rules.PlannedStep, ...]
     input: JsonObject
-    node: NodeKey | None
+    node: node_writes.NodeKey | None
     """The node that asked for it."""
     effect_key: str
     """The prefix of the idempotency keys of its effects."""
@@ -86,7 +75,7 @@ class ActionRunHeader:
             "workspaceId": str(self.workspace_id),
         }
 
-    def step(self, step_id: str) -> PlannedStep:
+    def step(self, step_id: str) -> rules.PlannedStep:
         return next(step for step in self.steps if step.id == step_id)
 
 
@@ -94,7 +83,7 @@ class ActionRunHeader:
 class StepRow:
     """The state that the row of a step has already."""
 
-    status: StepStatus
+    status: rules.StepStatus
     attempt: int
     started_at: datetime | None
 
@@ -102,9 +91,9 @@ class StepRow:
 async def load_header(work: UnitOfWork, run_id: Id) -> ActionRunHeader:
     """The header of an open run. Raises RunClosedError."""
     row = await work.first(
-        select(action_run, RUN.automation_id)
+        sa.select(action_run, RUN.automation_id)
         .outerjoin(*run_of(action_run.c.automation_run_id))
-        .where(action_run.c.id == run_id, action_run.c.status == ActionRunStatus.STARTED),
+        .where(action_run.c.id == run_id, action_run.c.status == rules.ActionRunStatus.STARTED),
         of=_OpenRow,
     )
     if row is None:
@@ -114,7 +103,7 @@ async def load_header(work: UnitOfWork, run_id: Id) -> ActionRunHeader:
         run_id=row.id,
         workspace_id=row.workspace_id,
         action_id=row.action_id,
-        steps=tuple(plan_of(ActionKind(row.kind), row.config)),
+        steps=tuple(rules.plan_of(ActionKind(row.kind), row.config)),
         input=row.input,
         node=_node(row),
         effect_key=(
@@ -128,11 +117,13 @@ async def load_header(work: UnitOfWork, run_id: Id) -> ActionRunHeader:
     )
 
 
-def _node(row: _OpenRow) -> NodeKey | None:
+def _node(row: _OpenRow) -> node_writes.NodeKey | None:
     if row.automation_run_id is None:
         return None
     run_id = row.automation_run_id
-    return NodeKey(row.workspace_id, run_id, row.node_id, row.scope_key, NodeKind.ACTION)
+    return node_writes.NodeKey(
+        row.workspace_id, run_id, row.node_id, row.scope_key, NodeKind.ACTION
+    )
 
 
 def _actor(row: _OpenRow) -> Actor:
@@ -158,26 +149,26 @@ async def pass_gate(work: UnitOfWork, header: ActionRunHeader, step_id: str) -> 
     if not await node_is_open(work, header):
         raise RunClosedError
     row = await work.first(
-        select(action_step.c.status, action_step.c.attempt, action_step.c.started_at)
+        sa.select(action_step.c.status, action_step.c.attempt, action_step.c.started_at)
         # In the order in which a cancel takes the rows.
         .select_from(action_run.join(action_step, action_step.c.run_id == action_run.c.id))
         .where(
             action_run.c.id == header.run_id,
-            action_run.c.status == ActionRunStatus.STARTED,
+            action_run.c.status == rules.ActionRunStatus.STARTED,
             action_step.c.step_id == step_id,
         )
         .with_for_update(of=[action_run, action_step])
     )
     if row is None:
         raise RunClosedError
-    return StepRow(StepStatus(row.status), row.attempt, row.started_at)
+    return StepRow(rules.StepStatus(row.status), row.attempt, row.started_at)
 
 
 @dataclass(frozen=True, slots=True)
 class EndedRun:
     """The end of a run."""
 
-    status: ActionRunStatus
+    status: rules.ActionRunStatus
     result: JsonObject | None = None
     error: str | None = None
     error_code: str | None = None
@@ -189,22 +180,24 @@ async def finish(work: UnitOfWork, header: ActionRunHeader) -> EndedRun:
     A failed step whose action does not continue fails the run, and the steps after it are skipped.
     """
     rows = await work.rows(
-        select(action_step)
+        sa.select(action_step)
         .where(
             action_step.c.workspace_id == header.workspace_id, action_step.c.run_id == header.run_id
         )
         .order_by(action_step.c.position)
     )
     borne = {step.id for step in header.steps if step.continue_on_error}
-    failed = [row for row in rows if row.status == StepStatus.FAILED and row.step_id not in borne]
-    succeeded = [row for row in rows if row.status == StepStatus.SUCCEEDED]
+    failed = [
+        row for row in rows if row.status == rules.StepStatus.FAILED and row.step_id not in borne
+    ]
+    succeeded = [row for row in rows if row.status == rules.StepStatus.SUCCEEDED]
     if failed:
         place = f"{failed[0].step_id}: " if len(rows) > 1 else ""
         error = f"{place}{failed[0].error}"
-        end = EndedRun(ActionRunStatus.FAILED, failed[0].result, error, failed[0].error_code)
+        end = EndedRun(rules.ActionRunStatus.FAILED, failed[0].result, error, failed[0].error_code)
     else:
         result = succeeded[-1].result if succeeded else {}
-        end = EndedRun(ActionRunStatus.SUCCEEDED, result)
+        end = EndedRun(rules.ActionRunStatus.SUCCEEDED, result)
     written = await close_runs(work, [header.run_id], end)
     return end if written else await ended_run(work, header.run_id)
 
@@ -213,7 +206,7 @@ async def abandon(
     work: UnitOfWork,
     workspace_id: Id,
     run_id: Id,
-    status: ActionRunStatus,
+    status: rules.ActionRunStatus,
     error: str | None = None,
 ) -> bool:
     """Close a run that nothing carries out any more, and cancel the automation run it waits for.
@@ -222,11 +215,11 @@ async def abandon(
     """
     await hold_caller(work, workspace_id, run_id)
     waiting = await work.rows(
-        select(action_step.c.step_id).where(
+        sa.select(action_step.c.step_id).where(
             action_step.c.workspace_id == workspace_id,
             action_step.c.run_id == run_id,
             action_step.c.kind == ActionKind.RUN_AUTOMATION,
-            action_step.c.status == StepStatus.RUNNING,
+            action_step.c.status == rules.StepStatus.RUNNING,
         )
     )
     if not await close_runs(work, [run_id], EndedRun(status, error=error)):
@@ -238,10 +231,10 @@ async def abandon(
 
 async def hold_caller(work: UnitOfWork, workspace_id: Id, run_id: Id) -> None:
     """Hold the automation run whose node asked for a run, in the order in which a cancel does."""
-    asked = select(action_run.c.automation_run_id).where(
+    asked = sa.select(action_run.c.automation_run_id).where(
         action_run.c.workspace_id == workspace_id, action_run.c.id == run_id
     )
-    await share_run(work, asked.scalar_subquery())
+    await node_writes.share_run(work, asked.scalar_subquery())
 
 
 def called_run_id(run_id: Id, step_id: str) -> Id:
@@ -255,19 +248,19 @@ async def node_is_open(work: UnitOfWork, header: ActionRunHeader) -> bool:
     """
     if header.node is None:
         return True
-    return await share_run(work, header.node.run_id) in ACTIVE_RUN
+    return await node_writes.share_run(work, header.node.run_id) in ACTIVE_RUN
 
 
 async def find_end(work: UnitOfWork, run_id: Id) -> EndedRun | None:
     """The state of a run; None when there is none of this id."""
     row = await work.first(
-        select(
+        sa.select(
             action_run.c.status, action_run.c.result, action_run.c.error, action_run.c.error_code
         ).where(action_run.c.id == run_id)
     )
     if row is None:
         return None
-    return EndedRun(ActionRunStatus(row.status), row.result, row.error, row.error_code)
+    return EndedRun(rules.ActionRunStatus(row.status), row.result, row.error, row.error_code)
 
 
 async def ended_run(work: UnitOfWork, run_id: Id) -> EndedRun:
@@ -280,40 +273,42 @@ async def ended_run(work: UnitOfWork, run_id: Id) -> EndedRun:
 async def load_results(work: UnitOfWork, header: ActionRunHeader) -> dict[str, Any]:
     """The results of the steps that succeeded, by step id: what `node` bindings read."""
     rows = await work.rows(
-        select(action_step.c.step_id, action_step.c.result).where(
+        sa.select(action_step.c.step_id, action_step.c.result).where(
             action_step.c.workspace_id == header.workspace_id,
             action_step.c.run_id == header.run_id,
-            action_step.c.status == StepStatus.SUCCEEDED,
+            action_step.c.status == rules.StepStatus.SUCCEEDED,
         )
     )
     return {row.step_id: row.result for row in rows}
 
 
-async def load_statuses(work: UnitOfWork, header: ActionRunHeader) -> dict[str, StepStatus]:
+async def load_statuses(work: UnitOfWork, header: ActionRunHeader) -> dict[str, rules.StepStatus]:
     """The status of each step, by step id."""
     rows = await work.rows(
-        select(action_step.c.step_id, action_step.c.status).where(
+        sa.select(action_step.c.step_id, action_step.c.status).where(
             action_step.c.workspace_id == header.workspace_id, action_step.c.run_id == header.run_id
         )
     )
-    return {row.step_id: StepStatus(row.status) for row in rows}
+    return {row.step_id: rules.StepStatus(row.status) for row in rows}
 
 
 async def start_step(work: UnitOfWork, run_id: Id, step_id: str, attempt: int) -> None:
     """Show a step as running, before its effect leaves the machine."""
-    await _write_step(work, run_id, step_id, StepStatus.RUNNING, attempt=attempt)
+    await _write_step(work, run_id, step_id, rules.StepStatus.RUNNING, attempt=attempt)
 
 
 async def complete_step(
     work: UnitOfWork, run_id: Id, step_id: str, result: JsonObject, attempt: int
 ) -> None:
     """Write a step's success."""
-    await _write_step(work, run_id, step_id, StepStatus.SUCCEEDED, result=result, attempt=attempt)
+    await _write_step(
+        work, run_id, step_id, rules.StepStatus.SUCCEEDED, result=result, attempt=attempt
+    )
 
 
 async def skip_step(work: UnitOfWork, run_id: Id, step_id: str) -> None:
     """Its condition did not hold."""
-    await _write_step(work, run_id, step_id, StepStatus.SKIPPED)
+    await _write_step(work, run_id, step_id, rules.StepStatus.SKIPPED)
 
 
 async def fail_step(
@@ -327,24 +322,24 @@ async def fail_step(
     result: JsonObject | None = None,
 ) -> None:
     """Write a step's final failure, and the result that came of it all the same."""
-    values = {"error": message[:ERROR_LIMIT], "error_code": code, "result": result}
-    await _write_step(work, run_id, step_id, StepStatus.FAILED, attempt=attempt, **values)
+    values = {"error": message[: node_writes.ERROR_LIMIT], "error_code": code, "result": result}
+    await _write_step(work, run_id, step_id, rules.StepStatus.FAILED, attempt=attempt, **values)
 
 
 async def _write_step(
-    work: UnitOfWork, run_id: Id, step_id: str, status: StepStatus, **values: object
+    work: UnitOfWork, run_id: Id, step_id: str, status: rules.StepStatus, **values: object
 ) -> None:
-    if status is not StepStatus.SKIPPED:
-        values["started_at"] = func.coalesce(action_step.c.started_at, work.now)
-    if status is not StepStatus.RUNNING:
+    if status is not rules.StepStatus.SKIPPED:
+        values["started_at"] = sa.func.coalesce(action_step.c.started_at, work.now)
+    if status is not rules.StepStatus.RUNNING:
         # Not when the transaction began: the step is what it has done since then.
         values["completed_at"] = utc_now()
     await work.execute(
-        update(action_step)
+        sa.update(action_step)
         .where(
             action_step.c.run_id == run_id,
             action_step.c.step_id == step_id,
-            action_step.c.status.in_(OPEN_STEP),
+            action_step.c.status.in_(rules.OPEN_STEP),
         )
         .values(status=status.value, **values)
     )
@@ -368,12 +363,16 @@ async def close_runs(work: UnitOfWork, run_ids: Collection[Id], end: EndedRun) -
     if not closed_ids:
         return False
     step = action_step.c
-    never = (step.status == StepStatus.PENDING) & (end.status != ActionRunStatus.CANCELLED)
+    never = (step.status == rules.StepStatus.PENDING) & (
+        end.status != rules.ActionRunStatus.CANCELLED
+    )
     await work.execute(
-        update(action_step)
-        .where(step.run_id.in_(closed_ids), step.status.in_(OPEN_STEP))
+        sa.update(action_step)
+        .where(step.run_id.in_(closed_ids), step.status.in_(rules.OPEN_STEP))
         .values(
-            status=case((never, StepStatus.SKIPPED.value), else_=StepStatus.CANCELLED.value),
+            status=sa.case(
+                (never, rules.StepStatus.SKIPPED.value), else_=rules.StepStatus.CANCELLED.value
+            ),
             completed_at=work.now,
         )
     )
@@ -386,17 +385,17 @@ async def cancel_runs_of(
     """Cancel the open runs that nodes of these automation runs, which have ended, asked for."""
     run = action_run.c
     rows = await work.rows(
-        select(run.id)
+        sa.select(run.id)
         .where(
             run.workspace_id == workspace_id,
             run.automation_run_id.in_(automation_run_ids),
-            run.status == ActionRunStatus.STARTED,
+            run.status == rules.ActionRunStatus.STARTED,
         )
         .order_by(run.id)
         .with_for_update()
     )
     if rows:
-        end = EndedRun(ActionRunStatus.CANCELLED, error=NODE_ENDED)
+        end = EndedRun(rules.ActionRunStatus.CANCELLED, error=NODE_ENDED)
         await close_runs(work, [row.id for row in rows], end)
 
 
@@ -421,23 +420,23 @@ class RecordedStep(Protocol):
 
 async def recorded_steps(work: UnitOfWork, run_id: Id) -> Sequence[RecordedStep]:
     """The steps of a run in their order; none where there is no such run."""
-    steps = select(action_step).where(_step.run_id == run_id).order_by(_step.position)
+    steps = sa.select(action_step).where(_step.run_id == run_id).order_by(_step.position)
     return await work.rows(steps, of=RecordedStep)
 
 
 async def reopen_step(work: UnitOfWork, step: RecordedStep) -> None:
     """Open a step, what follows it, its run and the run whose node asked for it."""
     this_run = action_run.c.id == step.run_id
-    asking = await work.scalar(select(action_run.c.automation_run_id).where(this_run))
+    asking = await work.scalar(sa.select(action_run.c.automation_run_id).where(this_run))
     if asking is not None:
-        await reopen_run(work, asking)
-    started = ActionRunStatus.STARTED.value
+        await node_writes.reopen_run(work, asking)
+    started = rules.ActionRunStatus.STARTED.value
     await replace_rows(work, action_run, this_run, status=started, **_UNDONE)
     await replace_rows(
         work,
         action_step,
-        and_(_step.run_id == step.run_id, _step.position >= step.position),
-        status=StepStatus.PENDING.value,
+        sa.and_(_step.run_id == step.run_id, _step.position >= step.position),
+        status=rules.StepStatus.PENDING.value,
         attempt=0,
         started_at=None,
         **_UNDONE,

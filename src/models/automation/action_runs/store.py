@@ -5,16 +5,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+import sqlalchemy as sa
 from pydantic import Field, WithJsonSchema
-from sqlalchemy import Select, insert, select
 
+from models.automation.action_runs import rules
 from models.automation.action_runs.execution import abandon, hold_caller
-from models.automation.action_runs.rules import (
-    RUN_TRANSITIONS,
-    ActionRunStatus,
-    StepStatus,
-    plan_of,
-)
 from models.automation.action_runs.tables import (
     ACTION_RUNS,
     ActionRun,
@@ -22,9 +17,7 @@ from models.automation.action_runs.tables import (
     action_run,
     action_step,
 )
-from models.automation.actions.rules import (
-    ActionKind,
-)
+from models.automation.actions import rules as action_rules
 from models.automation.actions.store import ActionRow, find_action
 from models.core.access.rules import Actor
 from models.core.base import Id, Input, JsonObject, Moment, Shape
@@ -59,8 +52,8 @@ class StepResult(Shape):
 
     step_id: str
     index: int
-    kind: ActionKind
-    status: StepStatus
+    kind: action_rules.ActionKind
+    status: rules.StepStatus
     attempt: int
     result: JsonObject | None
     error: str | None
@@ -74,7 +67,7 @@ class ActionRunDetail(Shape):
     id: Id
     action_id: Id
     workspace_id: Id
-    status: ActionRunStatus
+    status: rules.ActionRunStatus
     started_at: Moment
     completed_at: Moment | None
     error: str | None
@@ -126,7 +119,7 @@ async def run_outcome(
 ) -> ActionRunDetail | None:
     """The run when it has ended or this is the last time to ask, else None."""
     run = await get_run(work, actor, action_id, run_id)
-    return run if last or not RUN_TRANSITIONS[ActionRunStatus(run.status)] else None
+    return run if last or not rules.RUN_TRANSITIONS[rules.ActionRunStatus(run.status)] else None
 
 
 async def list_runs(
@@ -139,8 +132,8 @@ async def list_runs(
     return Page([_detail(row, steps[row.id]) for row in shown.items], shown.cursor)
 
 
-def _runs(workspace_id: Id, action_id: Id) -> Select[Any]:
-    return select(action_run).where(
+def _runs(workspace_id: Id, action_id: Id) -> sa.Select[Any]:
+    return sa.select(action_run).where(
         action_run.c.workspace_id == workspace_id, action_run.c.action_id == action_id
     )
 
@@ -149,7 +142,7 @@ async def _steps_of(
     work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]
 ) -> dict[Id, list[ActionStep]]:
     rows = await work.rows(
-        select(action_step)
+        sa.select(action_step)
         .where(action_step.c.workspace_id == workspace_id, action_step.c.run_id.in_(run_ids))
         .order_by(action_step.c.run_id, action_step.c.position),
         of=ActionStep,
@@ -221,7 +214,7 @@ async def cancel_run(work: UnitOfWork, actor: Actor, action_id: Id, run_id: Id) 
     await load_run(work, actor.workspace_id, action_id, run_id, lock=True)
     # Waiting for the lock takes time: no step that started meanwhile may seem to start after this.
     work.now = utc_now()
-    if await abandon(work, actor.workspace_id, run_id, ActionRunStatus.CANCELLED):
+    if await abandon(work, actor.workspace_id, run_id, rules.ActionRunStatus.CANCELLED):
         await lifecycle.cancel_executions(work, Family.ACTION_RUN, actor.workspace_id, [run_id])
         await leave_lines(work, actor.workspace_id, [run_id])
     return await get_run(work, actor, action_id, run_id)
@@ -278,7 +271,7 @@ async def accept(work: UnitOfWork, actor: Actor, action: ActionRow, request: Act
     }
     if not await lifecycle.accept(work, ACTION_RUNS, run):
         return False
-    await work.execute(insert(action_step), _steps(actor.workspace_id, action, request.run_id))
+    await work.execute(sa.insert(action_step), _steps(actor.workspace_id, action, request.run_id))
     if node is None:
         await require_place(work, actor, ACTION_RUNS, Family.ACTION_RUN)
         summary = summary_of(action)
@@ -302,10 +295,12 @@ def _steps(workspace_id: Id, action: ActionRow, run_id: Id) -> list[JsonObject]:
             "workspace_id": workspace_id,
             "position": position,
             "kind": step.kind.value,
-            "status": StepStatus.PENDING.value,
+            "status": rules.StepStatus.PENDING.value,
             "attempt": 0,
         }
-        for position, step in enumerate(plan_of(ActionKind(action.kind), action.config))
+        for position, step in enumerate(
+            rules.plan_of(action_rules.ActionKind(action.kind), action.config)
+        )
     ]
 
 

@@ -3,13 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    Index,
-    UniqueConstraint,
-    Uuid,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -32,17 +26,17 @@ class ActionRun(SQLModel, table=True):
 
     __tablename__ = "action_run"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
+        sa.UniqueConstraint("workspace_id", "id"),
         same_workspace("action_id", "action.id"),
         one_of("status", ActionRunStatus),
-        Index("ix_action_run_action_id_started_at_id", "action_id", "started_at", "id"),
+        sa.Index("ix_action_run_action_id_started_at_id", "action_id", "started_at", "id"),
         *indexes_of_work("action_run", RUN_LIFECYCLE.open),
         partial_index(
             "ix_action_run_open_automation_run_id",
             "automation_run_id",
             where="status = 'started' AND automation_run_id IS NOT NULL",
         ),
-        Index("ix_action_run_completed_at", "completed_at"),
+        sa.Index("ix_action_run_completed_at", "completed_at"),
     )
 
     id: Id = Field(primary_key=True)
@@ -58,7 +52,9 @@ class ActionRun(SQLModel, table=True):
     automation_run_id: Id | None = None
     node_id: str | None = None
     scope_key: str | None = None
-    chain: list[Id] = Field(sa_type=ARRAY(Uuid), sa_column_kwargs={"server_default": text("'{}'")})
+    chain: list[Id] = Field(
+        sa_type=sa.ARRAY(sa.Uuid), sa_column_kwargs={"server_default": sa.text("'{}'")}
+    )
     created_by_user_id: Id | None = None
     dispatched_at: datetime | None = Field(default=None, sa_type=Timestamp)
     started_at: datetime = Field(sa_type=Timestamp)

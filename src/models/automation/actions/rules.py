@@ -13,29 +13,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from models.automation.automations.rules.graph import configs
 from models.automation.automations.rules.graph.catalog import BY_ID_ONLY, NAMED
-from models.automation.automations.rules.graph.configs import (
-    CreateRecordConfig,
-    DeleteRecordConfig,
-    HttpRequestConfig,
-    NotifyConfig,
-    QueryRecordsConfig,
-    SendEmailConfig,
-    SendWebhookConfig,
-    TransformConfig,
-    UpdateRecordConfig,
-)
 from models.automation.automations.rules.graph.node_checks import model_problems
 from models.automation.automations.rules.graph.references import ConfigReader, step_references
 from models.automation.automations.rules.graph.shapes import CelExpression, NodeId, Retry
-from models.automation.automations.rules.language.bindings import (
-    SECRETS_LEAVE,
-    SENDERS,
-    is_binding,
-    problems,
-    without_literals,
-    written,
-)
+from models.automation.automations.rules.language import bindings
 from models.automation.automations.rules.language.static_reads import references, secrets_in
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, JsonObject, example
 from models.core.expressions.rules.errors import BindingError
@@ -169,16 +152,16 @@ CONFIGS: Mapping[ActionKind, type[Input]] = MappingProxyType(
     {
         ActionKind.REFRESH_DATA_SOURCE: RefreshDataSourceConfig,
         ActionKind.RUN_AUTOMATION: RunAutomationConfig,
-        ActionKind.CREATE_RECORD: CreateRecordConfig,
-        ActionKind.UPDATE_RECORD: UpdateRecordConfig,
-        ActionKind.DELETE_RECORD: DeleteRecordConfig,
-        ActionKind.QUERY_RECORDS: QueryRecordsConfig,
-        ActionKind.HTTP_REQUEST: HttpRequestConfig,
-        ActionKind.SEND_NOTIFICATION: NotifyConfig,
-        ActionKind.SEND_EMAIL: SendEmailConfig,
-        ActionKind.SEND_WEBHOOK: SendWebhookConfig,
+        ActionKind.CREATE_RECORD: configs.CreateRecordConfig,
+        ActionKind.UPDATE_RECORD: configs.UpdateRecordConfig,
+        ActionKind.DELETE_RECORD: configs.DeleteRecordConfig,
+        ActionKind.QUERY_RECORDS: configs.QueryRecordsConfig,
+        ActionKind.HTTP_REQUEST: configs.HttpRequestConfig,
+        ActionKind.SEND_NOTIFICATION: configs.NotifyConfig,
+        ActionKind.SEND_EMAIL: configs.SendEmailConfig,
+        ActionKind.SEND_WEBHOOK: configs.SendWebhookConfig,
         ActionKind.IMPORT_RESOURCE: ImportResourceConfig,
-        ActionKind.TRANSFORM: TransformConfig,
+        ActionKind.TRANSFORM: configs.TransformConfig,
         ActionKind.SEQUENCE: SequenceConfig,
     }
 )
@@ -249,23 +232,27 @@ def checked_config(kind: ActionKind, config: JsonObject) -> JsonObject:
 
 def check_given(config: JsonObject) -> None:
     """Raises `ValidationError` for credentials that are hidden, and so cannot be sent."""
-    places = left_hidden(config, written)
+    places = left_hidden(config, bindings.written)
     refuse([Detail(".".join(map(str, ("config", *one))), GIVE_AGAIN) for one in places])
 
 
 def _problems(kind: ActionKind, config: JsonObject) -> Iterator[tuple[str, str]]:
-    yield from problems(config)
+    yield from bindings.problems(config)
     if references(config, "vars"):
         yield "", "An action has no variables; use its input instead."
     for place, part_kind, parameters in parts_of(kind, config):
         prefix = f"{place}." if place else ""
-        sends = part_kind is ActionKind.SEQUENCE or part_kind.value in SENDERS
+        sends = part_kind is ActionKind.SEQUENCE or part_kind.value in bindings.SENDERS
         if not sends:
-            yield from ((prefix + path, SECRETS_LEAVE) for path, _ in secrets_in(parameters))
+            yield from (
+                (prefix + path, bindings.SECRETS_LEAVE) for path, _ in secrets_in(parameters)
+            )
         for name in NAMED.values():
-            if is_binding(parameters.get(name)):
+            if bindings.is_binding(parameters.get(name)):
                 yield prefix + name, BY_ID_ONLY
-        for path, message in model_problems(CONFIGS[part_kind], without_literals(parameters)):
+        for path, message in model_problems(
+            CONFIGS[part_kind], bindings.without_literals(parameters)
+        ):
             yield (prefix + path).rstrip("."), message
     yield from _conditions(config)
 
@@ -319,6 +306,9 @@ def named_ids(kind: ActionKind, config: JsonObject) -> list[Named]:
 
 
 def _ids(resource: str, values: list[Any]) -> list[Named]:
-    plain = [without_literals(value) if is_binding(value) else value for value in values]
+    plain = [
+        bindings.without_literals(value) if bindings.is_binding(value) else value
+        for value in values
+    ]
     ids = [parse_id(value) for value in plain if isinstance(value, str)]
     return [Named(resource, one) for one in ids if one is not None]

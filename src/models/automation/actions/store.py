@@ -4,44 +4,17 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    Index,
-    Select,
-    Text,
-    UniqueConstraint,
-    bindparam,
-    cast,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from models.automation.actions.rules import (
-    ActionKind,
-    Named,
-    action_references,
-    check_given,
-    checked_config,
-    named_ids,
-)
-from models.automation.actions.shapes import (
-    ActionDetail,
-    ActionList,
-    CreateAction,
-    UpdateAction,
-)
+from models.automation.actions import rules, shapes
 from models.automation.automations.queries import visible as visible_automation
 from models.automation.automations.rules.language.bindings import written
+from models.content.items import rules as item_rules
 from models.content.items.commands import check_parent, create_item_for, rename_item, trash_item
 from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import closed_items, placement_of
-from models.content.items.rules import (
-    ItemKind,
-)
 from models.core.access.rules import Actor, Level, Placement, Scope, level_on
 from models.core.base import Id, JsonObject
 from models.core.bundles import BundleKind, ImportTarget, Row, Stage
@@ -67,11 +40,11 @@ class Action(SQLModel, table=True):
 
     __tablename__ = "action"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        UniqueConstraint("workspace_id", "key"),
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.UniqueConstraint("workspace_id", "key"),
         same_workspace("item_id", "item.id"),
-        one_of("kind", ActionKind),
-        Index("ix_action_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        one_of("kind", rules.ActionKind),
+        sa.Index("ix_action_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
     )
 
     id: Id = Field(primary_key=True)
@@ -115,23 +88,23 @@ async def check_visible(work: UnitOfWork, actor: Actor, action_id: Id) -> None:
 
 async def mail_actions(work: UnitOfWork, workspace_id: Id, ids: Collection[Id]) -> list[Id]:
     """The actions among these that send an email, themselves or in a step."""
-    step = {"steps": [{"kind": ActionKind.SEND_EMAIL.value}]}
-    statement = select(action.c.id).where(
+    step = {"steps": [{"kind": rules.ActionKind.SEND_EMAIL.value}]}
+    statement = sa.select(action.c.id).where(
         action.c.workspace_id == workspace_id,
         action.c.id.in_(sorted(ids)),
-        or_(action.c.kind == ActionKind.SEND_EMAIL, action.c.config.contains(step)),
+        sa.or_(action.c.kind == rules.ActionKind.SEND_EMAIL, action.c.config.contains(step)),
     )
     return [row.id for row in await work.rows(statement)]
 
 
-async def get_action(work: UnitOfWork, actor: Actor, action_id: Id) -> ActionDetail:
+async def get_action(work: UnitOfWork, actor: Actor, action_id: Id) -> shapes.ActionDetail:
     """An action as the actor may see it. Raises `NotFoundError`."""
     return await _shown(work, actor, await find_action(work, actor.workspace_id, action_id))
 
 
-async def _shown(work: UnitOfWork, actor: Actor, row: ActionRow) -> ActionDetail:
+async def _shown(work: UnitOfWork, actor: Actor, row: ActionRow) -> shapes.ActionDetail:
     """An action; its credentials are only for actors who may change it."""
-    detail = ActionDetail.model_validate(row)
+    detail = shapes.ActionDetail.model_validate(row)
     config = hidden(row.config, written)
     if config != row.config and not await may_edit(work, actor, row.id):
         detail.config = config
@@ -151,13 +124,13 @@ async def find_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> Acti
     return await work.one(statement, "action", of=ActionRow)
 
 
-async def list_actions(work: UnitOfWork, actor: Actor, page: PageRequest) -> ActionList:
+async def list_actions(work: UnitOfWork, actor: Actor, page: PageRequest) -> shapes.ActionList:
     """The actions the actor sees, newest first."""
     statement = _actions(actor.workspace_id).where(
-        action.c.item_id.not_in(select(closed_items(actor).c.id))
+        action.c.item_id.not_in(sa.select(closed_items(actor).c.id))
     )
     shown = await page.descending(work, statement, action.c.created_at, action.c.id, of=ActionRow)
-    return ActionList(
+    return shapes.ActionList(
         actions=[await _shown(work, actor, row) for row in shown.items], cursor=shown.cursor
     )
 
@@ -166,10 +139,15 @@ async def action_definitions(
     work: UnitOfWork, actor: Actor, sought: Sought
 ) -> Sequence[Definition]:
     """The actions that may name a thing: those whose config has its id in it."""
-    found = func.strpos(func.lower(cast(action.c.config, Text)), bindparam("id", type_=Text)) > 0
+    condition = (
+        sa.func.strpos(
+            sa.func.lower(sa.cast(action.c.config, sa.Text)), sa.bindparam("id", type_=sa.Text)
+        )
+        > 0
+    )
     rows = await work.rows(
         _actions(actor.workspace_id)
-        .where(found)
+        .where(condition)
         .order_by(ITEM.title, action.c.id)
         .params(id=sought.subject.id.lower())
     )
@@ -181,23 +159,25 @@ async def action_definitions(
             scope=Scope.ACTIONS_READ,
             item_id=row.item_id,
             document={"config": row.config},
-            references=list(below(action_references(ActionKind(row.kind), row.config), "config")),
+            references=list(
+                below(rules.action_references(rules.ActionKind(row.kind), row.config), "config")
+            ),
         )
         for row in rows
     ]
 
 
-def _actions(workspace_id: Id) -> Select[Any]:
+def _actions(workspace_id: Id) -> sa.Select[Any]:
     return (
-        select(action, ITEM.title.label("label"))
+        sa.select(action, ITEM.title.label("label"))
         .join(*live_item_of(action))
         .where(action.c.workspace_id == workspace_id)
     )
 
 
 async def create_action(
-    work: UnitOfWork, actor: Actor, body: CreateAction, parent_item_id: Id | None = None
-) -> ActionDetail:
+    work: UnitOfWork, actor: Actor, body: shapes.CreateAction, parent_item_id: Id | None = None
+) -> shapes.ActionDetail:
     """A new action with its item.
 
     Raises `NotFoundError` for what the config names and the actor does not see,
@@ -207,13 +187,18 @@ async def create_action(
     await check_parent(work, actor, parent_item_id)
     config = await _checked(work, actor, body.kind, body.config)
     if body.enabled:
-        check_given(config)
+        rules.check_given(config)
     action_id = new_id()
     item_id = await create_item_for(
-        work, actor, ItemKind.ACTION, action_id, body.label, parent_item_id=parent_item_id
+        work,
+        actor,
+        item_rules.ItemKind.ACTION,
+        action_id,
+        body.label,
+        parent_item_id=parent_item_id,
     )
     await work.execute(
-        insert(action).values(
+        sa.insert(action).values(
             id=action_id,
             workspace_id=actor.workspace_id,
             item_id=item_id,
@@ -232,9 +217,9 @@ async def update_action(
     work: UnitOfWork,
     actor: Actor,
     action_id: Id,
-    body: UpdateAction,
+    body: shapes.UpdateAction,
     expected_updated_at: datetime | None = None,
-) -> ActionDetail:
+) -> shapes.ActionDetail:
     """Change what the body names; `expected_updated_at` is the `updatedAt` last read.
 
     A credential that is given back as it is shown hidden stays. Raises what `create_action` raises,
@@ -245,14 +230,14 @@ async def update_action(
     label = values.pop("label", None)
     if "config" in values:
         given = restored(body.config, row.config, written)
-        values["config"] = await _checked(work, actor, ActionKind(row.kind), given)
+        values["config"] = await _checked(work, actor, rules.ActionKind(row.kind), given)
     if values.get("enabled", row.enabled):
-        check_given(values.get("config", row.config))
+        rules.check_given(values.get("config", row.config))
     if "key" in values and body.key != row.key:
         await reserve_key(work, action, actor.workspace_id, body.key, body.key)
     this = (action.c.workspace_id == actor.workspace_id, action.c.id == action_id)
     statement = (
-        update(action)
+        sa.update(action)
         .where(*this)
         .values(**values, updated_at=next_updated_at(action.c.updated_at, work.now))
     )
@@ -266,7 +251,7 @@ async def update_action(
     return await get_action(work, actor, action_id)
 
 
-async def delete_action(work: UnitOfWork, actor: Actor, action_id: Id) -> ActionDetail:
+async def delete_action(work: UnitOfWork, actor: Actor, action_id: Id) -> shapes.ActionDetail:
     """Put an action into the trash and return it as it was. Raises `NotFoundError`."""
     found = await get_action(work, actor, action_id)
     await trash_item(work, actor, found.item_id)
@@ -275,23 +260,23 @@ async def delete_action(work: UnitOfWork, actor: Actor, action_id: Id) -> Action
 
 async def copy_action(
     work: UnitOfWork, actor: Actor, action_id: Id, title: str, parent_item_id: Id | None
-) -> ActionDetail:
+) -> shapes.ActionDetail:
     """A second action of the same config, disabled until somebody has looked at it.
 
     Its credentials are hidden from whoever may not change the first. Raises what `create_action`
     raises.
     """
     found = await get_action(work, actor, action_id)
-    body = CreateAction(label=title, kind=found.kind, config=found.config, enabled=False)
+    body = shapes.CreateAction(label=title, kind=found.kind, config=found.config, enabled=False)
     return await create_action(work, actor, body, parent_item_id)
 
 
 async def _checked(
-    work: UnitOfWork, actor: Actor, kind: ActionKind, config: JsonObject
+    work: UnitOfWork, actor: Actor, kind: rules.ActionKind, config: JsonObject
 ) -> JsonObject:
     """The config as it is stored, once everything it names was found."""
-    await check_named(work, actor, named_ids(kind, config))
-    return checked_config(kind, config)
+    await check_named(work, actor, rules.named_ids(kind, config))
+    return rules.checked_config(kind, config)
 
 
 _Visible = Callable[[UnitOfWork, Sequence[Id], Id, Id], Awaitable[Placement | None]]
@@ -309,7 +294,7 @@ _SEES: Mapping[str, Callable[[UnitOfWork, Actor, Id], Awaitable[bool]]] = {
 }
 
 
-async def check_named(work: UnitOfWork, actor: Actor, references: Iterable[Named]) -> None:
+async def check_named(work: UnitOfWork, actor: Actor, references: Iterable[rules.Named]) -> None:
     """Raises `NotFoundError` for what the actor does not see."""
     places = [actor.workspace_id]
     for reference in references:
@@ -324,15 +309,17 @@ async def check_named(work: UnitOfWork, actor: Actor, references: Iterable[Named
             raise NotFoundError(reference.resource.replace("_", " "))
 
 
-def _bundled_rows(workspace_id: Id) -> Select[Any]:
-    return select(action).join(*live_item_of(action)).where(action.c.workspace_id == workspace_id)
+def _bundled_rows(workspace_id: Id) -> sa.Select[Any]:
+    return (
+        sa.select(action).join(*live_item_of(action)).where(action.c.workspace_id == workspace_id)
+    )
 
 
 def _bundle_problem(row: Row) -> str | None:
-    if row["kind"] not in set(ActionKind):
+    if row["kind"] not in set(rules.ActionKind):
         return f"nothing is known of an action of the kind {row['kind'][:50]}"
     try:
-        checked_config(ActionKind(row["kind"]), row["config"])
+        rules.checked_config(rules.ActionKind(row["kind"]), row["config"])
     except ValidationError as error:
         return error.message
     return None
@@ -372,7 +359,7 @@ async def rewrite_config(
 ) -> None:
     """Store the config of an action in which a field has another key."""
     await work.execute(
-        update(action)
+        sa.update(action)
         .where(action.c.workspace_id == workspace_id, action.c.id == action_id)
         .values(config=config, updated_at=next_updated_at(action.c.updated_at, work.now))
     )

@@ -4,29 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import select, update
+import sqlalchemy as sa
 
-from models.automation.alert_rules.queries import (
-    RULES,
-    AlertFiring,
-    AlertRule,
-    alert_firing,
-    alert_rule,
-    get_rule,
-)
-from models.automation.alert_rules.rules import (
-    UNSEEN_RUN,
-    AlertChange,
-    AlertDisabledReason,
-    AlertState,
-    Resolution,
-)
-from models.automation.alert_rules.shapes import (
-    AlertCondition,
-    AlertRuleShape,
-    CreateAlertRule,
-    UpdateAlertRule,
-)
+from models.automation.alert_rules import queries, rules, shapes
 from models.automation.automation_runs.filters import check_filter, sees_automation
 from models.automation.automation_runs.queries import RUN
 from models.automation.automations.queries import AUTOMATION
@@ -41,14 +21,14 @@ from models.sources.connections.queries import is_shared, sees_connection
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
-_rule = alert_rule.c
+_rule = queries.alert_rule.c
 _CHANGED, _DISABLED = "The rule was changed.", "The rule was disabled."
-_firing = alert_firing.c
+_firing = queries.alert_firing.c
 
 
 async def create_rule(
-    work: UnitOfWork, actor: Actor, rule_id: Id, body: CreateAlertRule
-) -> AlertRuleShape:
+    work: UnitOfWork, actor: Actor, rule_id: Id, body: shapes.CreateAlertRule
+) -> shapes.AlertRuleShape:
     """Make a rule, which acts with the rights of the actor.
 
     Raises NotFoundError for what the actor does not see or who is no member, and ConflictError
@@ -62,25 +42,25 @@ async def create_rule(
         "recipient_user_ids": list(dict.fromkeys(recipients)),
         "repeat_minutes": body.repeat_minutes,
         "enabled": body.enabled,
-        "disabled_reason": None if body.enabled else AlertDisabledReason.MANUAL.value,
-        "state": AlertState.OK.value,
+        "disabled_reason": None if body.enabled else rules.AlertDisabledReason.MANUAL.value,
+        "state": rules.AlertState.OK.value,
         "saved_by_user_id": actor.user_id,
         "watched_since": work.now,
         "due_at": work.now,
     }
-    await RULES.add(work, actor, rule_id, values)
-    return await get_rule(work, actor, rule_id)
+    await queries.RULES.add(work, actor, rule_id, values)
+    return await queries.get_rule(work, actor, rule_id)
 
 
 async def update_rule(
-    work: UnitOfWork, actor: Actor, rule_id: Id, body: UpdateAlertRule
-) -> AlertRuleShape:
+    work: UnitOfWork, actor: Actor, rule_id: Id, body: shapes.UpdateAlertRule
+) -> shapes.AlertRuleShape:
     """Change a rule, which acts with the rights of the actor from then on.
 
     A rule that fires and is disabled, or watches something else, fires no more. Raises
     NotFoundError for what the actor does not see, or who is no member.
     """
-    row = await RULES.find(work, actor, rule_id, lock=True)
+    row = await queries.RULES.find(work, actor, rule_id, lock=True)
     values: dict[str, Any] = {}
     if body.label is not None:
         values["label"] = body.label
@@ -92,36 +72,38 @@ async def update_rule(
     if body.condition is not None:
         values |= await _watching(work, actor, body.condition)
     if body.enabled is not None:
-        reason = None if body.enabled else AlertDisabledReason.MANUAL.value
+        reason = None if body.enabled else rules.AlertDisabledReason.MANUAL.value
         values |= {"enabled": body.enabled, "disabled_reason": reason}
     anew = body.condition is not None or (body.enabled is True and not row.enabled)
     if anew:
         values |= {"watched_since": work.now, "due_at": work.now}
         values |= dict.fromkeys(("pending_since", "checked_at", "problem"))
-    if row.state == AlertState.FIRING and (anew or body.enabled is False):
-        ended = Resolution.CHANGED if anew else Resolution.DISABLED
+    if row.state == rules.AlertState.FIRING and (anew or body.enabled is False):
+        ended = rules.Resolution.CHANGED if anew else rules.Resolution.DISABLED
         await end_firing(work, row, ended, _CHANGED if anew else _DISABLED)
-        values["state"] = AlertState.OK.value
-    await RULES.change(work, actor, rule_id, {**values, "saved_by_user_id": actor.user_id})
-    return await get_rule(work, actor, rule_id)
+        values["state"] = rules.AlertState.OK.value
+    await queries.RULES.change(work, actor, rule_id, {**values, "saved_by_user_id": actor.user_id})
+    return await queries.get_rule(work, actor, rule_id)
 
 
 async def delete_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> Deleted:
     """Delete a rule with its firings. Raises NotFoundError."""
-    return await RULES.delete(work, actor, rule_id)
+    return await queries.RULES.delete(work, actor, rule_id)
 
 
-async def disable(work: UnitOfWork, row: AlertRule, reason: AlertDisabledReason) -> None:
+async def disable(
+    work: UnitOfWork, row: queries.AlertRule, reason: rules.AlertDisabledReason
+) -> None:
     """Disable a locked rule whose saver may not watch any more, and tell the recipients."""
-    if row.state == AlertState.FIRING:
-        await end_firing(work, row, Resolution.DISABLED, _DISABLED, quietly=True)
+    if row.state == rules.AlertState.FIRING:
+        await end_firing(work, row, rules.Resolution.DISABLED, _DISABLED, quietly=True)
     await work.execute(
-        update(alert_rule)
+        sa.update(queries.alert_rule)
         .where(_rule.id == row.id)
         .values(
             enabled=False,
             disabled_reason=reason.value,
-            state=AlertState.OK.value,
+            state=rules.AlertState.OK.value,
             checked_at=work.now,
         )
     )
@@ -130,35 +112,35 @@ async def disable(work: UnitOfWork, row: AlertRule, reason: AlertDisabledReason)
 
 async def end_firing(
     work: UnitOfWork,
-    row: AlertRule,
-    resolution: Resolution,
+    row: queries.AlertRule,
+    resolution: rules.Resolution,
     message: str,
     *,
     quietly: bool = False,
 ) -> None:
     """End the firing of a locked rule that fires, and tell it; quietly, the log alone."""
     firing = await work.first(
-        update(alert_firing)
+        sa.update(queries.alert_firing)
         .where(_firing.alert_rule_id == row.id, _firing.resolved_at.is_(None))
         .values(resolved_at=work.now, resolution=resolution.value)
-        .returning(alert_firing),
-        of=AlertFiring,
+        .returning(queries.alert_firing),
+        of=queries.AlertFiring,
     )
     assert firing is not None, "a rule that fires has a firing"
-    change = AlertChange.RESOLVED
+    change = rules.AlertChange.RESOLVED
     await log_change(work, row, change, firing, message)
     if not quietly:
         await notify_change(work, row, change, firing, change.value, message)
 
 
-async def sees_subject(work: UnitOfWork, actor: Actor, row: AlertRule) -> bool:
+async def sees_subject(work: UnitOfWork, actor: Actor, row: queries.AlertRule) -> bool:
     """True when the actor sees the automation or the connection that a rule names."""
     if row.connection_id is not None:
         return await sees_connection(work, actor, row.connection_id)
     return row.automation_id is None or await sees_automation(work, actor, row.automation_id)
 
 
-async def _watching(work: UnitOfWork, actor: Actor, condition: AlertCondition) -> JsonObject:
+async def _watching(work: UnitOfWork, actor: Actor, condition: shapes.AlertCondition) -> JsonObject:
     """The columns of a condition. Raises NotFoundError for what the actor does not see."""
     query = getattr(condition, "query", None)
     connection_id = getattr(condition, "connection_id", None)
@@ -181,35 +163,47 @@ async def _check_recipients(work: UnitOfWork, actor: Actor, user_ids: Collection
 
 
 _TITLES = {
-    AlertChange.FIRED: "{}",
-    AlertChange.REPEATED: "Still: {}",
-    AlertChange.RESOLVED: "Over: {}",
+    rules.AlertChange.FIRED: "{}",
+    rules.AlertChange.REPEATED: "Still: {}",
+    rules.AlertChange.RESOLVED: "Over: {}",
 }
 _EVENTS = {
-    AlertChange.FIRED: EventType.ALERT_FIRED,
-    AlertChange.RESOLVED: EventType.ALERT_RESOLVED,
+    rules.AlertChange.FIRED: EventType.ALERT_FIRED,
+    rules.AlertChange.RESOLVED: EventType.ALERT_RESOLVED,
 }
 _BRIEF = {
-    AlertChange.FIRED: "Calls through a connection fail. You can't see the connection.",
-    AlertChange.REPEATED: "Calls through a connection still fail. You can't see the connection.",
-    AlertChange.RESOLVED: "Calls through the connection work again, or are no longer monitored.",
+    rules.AlertChange.FIRED: "Calls through a connection fail. You can't see the connection.",
+    rules.AlertChange.REPEATED: (
+        "Calls through a connection still fail. You can't see the connection."
+    ),
+    rules.AlertChange.RESOLVED: (
+        "Calls through the connection work again, or are no longer monitored."
+    ),
 }
 """The text for recipients who do not see the connection that a rule is about."""
 _BRIEF_OF_RUNS = {
-    AlertChange.FIRED: UNSEEN_RUN,
-    AlertChange.REPEATED: "The rule still matches a run you have no access to.",
-    AlertChange.RESOLVED: "The rule no longer matches.",
+    rules.AlertChange.FIRED: rules.UNSEEN_RUN,
+    rules.AlertChange.REPEATED: "The rule still matches a run you have no access to.",
+    rules.AlertChange.RESOLVED: "The rule no longer matches.",
 }
 """The text for recipients who do not see the run that a rule over the workspace met."""
 
-_DISABLED_BODIES: Mapping[AlertDisabledReason, str] = {
-    AlertDisabledReason.SAVER_LEFT: "Its author left the workspace. Save it to enable it again.",
-    AlertDisabledReason.RIGHTS_LOST: "The author of the rule lost access to what it monitors.",
+_DISABLED_BODIES: Mapping[rules.AlertDisabledReason, str] = {
+    rules.AlertDisabledReason.SAVER_LEFT: (
+        "Its author left the workspace. Save it to enable it again."
+    ),
+    rules.AlertDisabledReason.RIGHTS_LOST: (
+        "The author of the rule lost access to what it monitors."
+    ),
 }
 
 
 async def log_change(
-    work: UnitOfWork, rule: AlertRule, change: AlertChange, firing: AlertFiring, message: str
+    work: UnitOfWork,
+    rule: queries.AlertRule,
+    change: rules.AlertChange,
+    firing: queries.AlertFiring,
+    message: str,
 ) -> None:
     """Log a change; about a connection that is not shared it is for the saver of the rule alone."""
     private = await _is_private(work, rule)
@@ -226,9 +220,9 @@ async def log_change(
 
 async def notify_change(
     work: UnitOfWork,
-    rule: AlertRule,
-    change: AlertChange,
-    firing: AlertFiring,
+    rule: queries.AlertRule,
+    change: rules.AlertChange,
+    firing: queries.AlertFiring,
     key: str,
     message: str,
 ) -> None:
@@ -259,7 +253,9 @@ async def notify_change(
         await notify(work, rule.workspace_id, sorted(recipients - set(told)), brief)
 
 
-async def notify_disabled(work: UnitOfWork, rule: AlertRule, reason: AlertDisabledReason) -> None:
+async def notify_disabled(
+    work: UnitOfWork, rule: queries.AlertRule, reason: rules.AlertDisabledReason
+) -> None:
     """Notify the recipients that a rule watches nothing any more."""
     notice = Notice(
         kind=NotificationKind.ALERT,
@@ -271,14 +267,14 @@ async def notify_disabled(work: UnitOfWork, rule: AlertRule, reason: AlertDisabl
     await notify(work, rule.workspace_id, rule.recipient_user_ids, notice)
 
 
-async def _is_private(work: UnitOfWork, rule: AlertRule) -> bool:
+async def _is_private(work: UnitOfWork, rule: queries.AlertRule) -> bool:
     """True of a rule about a connection that its saver alone sees."""
     if rule.connection_id is None:
         return False
     return not await is_shared(work, rule.workspace_id, rule.connection_id)
 
 
-def _ids(rule: AlertRule, firing_id: Id) -> dict[str, str]:
+def _ids(rule: queries.AlertRule, firing_id: Id) -> dict[str, str]:
     return {
         "alertRuleId": str(rule.id),
         "firingId": str(firing_id),
@@ -288,10 +284,10 @@ def _ids(rule: AlertRule, firing_id: Id) -> dict[str, str]:
 
 
 async def _item_of(
-    work: UnitOfWork, rule: AlertRule, firing: AlertFiring | None = None
+    work: UnitOfWork, rule: queries.AlertRule, firing: queries.AlertFiring | None = None
 ) -> Id | None:
     """The item of the automation that a rule is about, or whose run it met."""
-    in_workspace = select(AUTOMATION.item_id).where(AUTOMATION.workspace_id == rule.workspace_id)
+    in_workspace = sa.select(AUTOMATION.item_id).where(AUTOMATION.workspace_id == rule.workspace_id)
     if rule.automation_id is not None:
         statement = in_workspace.where(AUTOMATION.id == rule.automation_id)
     elif firing is not None and firing.run_id is not None:

@@ -6,33 +6,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+import sqlalchemy as sa
 import structlog
-from sqlalchemy import insert, select, update
 
-from models.automation.alert_rules.commands import (
-    disable,
-    end_firing,
-    log_change,
-    notify_change,
-    sees_subject,
-)
-from models.automation.alert_rules.queries import (
-    AlertFiring,
-    AlertRule,
-    CheckContext,
-    TooSlowError,
-    alert_firing,
-    alert_rule,
-    check_condition,
-)
-from models.automation.alert_rules.rules import (
-    AlertChange,
-    AlertDisabledReason,
-    AlertState,
-    CheckResult,
-    Resolution,
-    change_of,
-)
+from models.automation.alert_rules import commands, queries, rules
 from models.automation.alert_rules.shapes import read_condition
 from models.core.access.rules import Actor, Principal, PrincipalType, Scope
 from models.people.members import roles_in
@@ -52,13 +29,13 @@ SECONDS_AFTER_PROBLEM = 15 * 60
 OVERDUE_SECONDS = 90
 """Rules that no worker has evaluated for so long are evaluated by others."""
 BROKEN = "The rule could not be evaluated. Save it again."
-_rule = alert_rule.c
+_rule = queries.alert_rule.c
 
 
 async def evaluate_rules(work: UnitOfWork, overdue: float = 0) -> int:
     """Evaluate some rules that have been due for these seconds. Repeat until 0."""
     rows = await work.rows(
-        select(alert_rule)
+        sa.select(queries.alert_rule)
         .where(
             _rule.enabled,
             _rule.due_at <= work.now_after(-overdue),
@@ -68,7 +45,7 @@ async def evaluate_rules(work: UnitOfWork, overdue: float = 0) -> int:
         .limit(MOST_AT_ONCE)
         # Another process evaluates a locked rule at this moment.
         .with_for_update(skip_locked=True),
-        of=AlertRule,
+        of=queries.AlertRule,
     )
     for row in rows:
         await _evaluate(work, row)
@@ -82,68 +59,72 @@ async def evaluate_overdue(work: UnitOfWork) -> int:
     return await evaluate_rules(work, OVERDUE_SECONDS)
 
 
-async def _evaluate(work: UnitOfWork, row: AlertRule) -> None:
+async def _evaluate(work: UnitOfWork, row: queries.AlertRule) -> None:
     actor = await _saver(work, row)
-    if isinstance(actor, AlertDisabledReason):
-        await disable(work, row, actor)
+    if isinstance(actor, rules.AlertDisabledReason):
+        await commands.disable(work, row, actor)
         return
     due_at = work.now_after(SECONDS_BETWEEN)
     values: dict[str, Any] = {"checked_at": work.now, "due_at": due_at, "problem": None}
     try:
         async with work.savepoint():
-            context = CheckContext(actor, row.watched_since, row.pending_since)
-            result = await check_condition(work, context, read_condition(row.condition))
-    except TooSlowError as error:
+            context = queries.CheckContext(actor, row.watched_since, row.pending_since)
+            result = await queries.check_condition(work, context, read_condition(row.condition))
+    except queries.TooSlowError as error:
         values |= {"problem": error.message, "due_at": work.now_after(SECONDS_AFTER_PROBLEM)}
     except Exception:
         log.exception("an alert rule could not be evaluated", alert_rule_id=str(row.id))
         values |= {"problem": BROKEN, "due_at": work.now_after(SECONDS_AFTER_PROBLEM)}
     else:
         values |= await _follow(work, row, result)
-    await work.execute(update(alert_rule).where(_rule.id == row.id).values(values))
+    await work.execute(sa.update(queries.alert_rule).where(_rule.id == row.id).values(values))
 
 
-async def _saver(work: UnitOfWork, row: AlertRule) -> Actor | AlertDisabledReason:
+async def _saver(work: UnitOfWork, row: queries.AlertRule) -> Actor | rules.AlertDisabledReason:
     """The last editor of a rule with their present rights, or why it may not continue."""
     user_id = row.saved_by_user_id
     role = (await roles_in(work, row.workspace_id, [user_id])).get(user_id)
     if role is None:
-        return AlertDisabledReason.SAVER_LEFT
+        return rules.AlertDisabledReason.SAVER_LEFT
     principal = Principal(type=PrincipalType.SYSTEM, id=row.id, user_id=user_id)
     scopes = principal.usable_scopes(role)
     actor = Actor(principal=principal, workspace_id=row.workspace_id, role=role, scopes=scopes)
-    if Scope.AUTOMATIONS_READ not in scopes or not await sees_subject(work, actor, row):
-        return AlertDisabledReason.RIGHTS_LOST
+    if Scope.AUTOMATIONS_READ not in scopes or not await commands.sees_subject(work, actor, row):
+        return rules.AlertDisabledReason.RIGHTS_LOST
     return actor
 
 
-async def _follow(work: UnitOfWork, row: AlertRule, result: CheckResult) -> Mapping[str, Any]:
+async def _follow(
+    work: UnitOfWork, row: queries.AlertRule, result: rules.CheckResult
+) -> Mapping[str, Any]:
     """Tell the change that a check brings; the columns of the rule that follow from it."""
-    state = AlertState(row.state)
+    state = rules.AlertState(row.state)
     repeat = None if row.repeat_minutes is None else timedelta(minutes=row.repeat_minutes)
-    change = change_of(state, result.holds, row.told_at, repeat, work.now)
+    change = rules.change_of(state, result.holds, row.told_at, repeat, work.now)
     values: dict[str, Any] = {"pending_since": result.pending_since}
     match change:
         case None:
             return values
-        case AlertChange.FIRED:
+        case rules.AlertChange.FIRED:
             firing = await _fire(work, row, result)
-            await log_change(work, row, change, firing, result.message)
-            await notify_change(work, row, change, firing, change.value, result.message)
-            values["state"] = AlertState.FIRING.value
-        case AlertChange.REPEATED:
+            await commands.log_change(work, row, change, firing, result.message)
+            await commands.notify_change(work, row, change, firing, change.value, result.message)
+            values["state"] = rules.AlertState.FIRING.value
+        case rules.AlertChange.REPEATED:
             firing = await _open_firing(work, row)
             key = f"{change}/{wire_timestamp(work.now)}"
-            await notify_change(work, row, change, firing, key, result.message)
-        case AlertChange.RESOLVED:
-            await end_firing(work, row, Resolution.OVER, result.message)
-            values["state"] = AlertState.OK.value
+            await commands.notify_change(work, row, change, firing, key, result.message)
+        case rules.AlertChange.RESOLVED:
+            await commands.end_firing(work, row, rules.Resolution.OVER, result.message)
+            values["state"] = rules.AlertState.OK.value
     return {**values, "told_at": work.now}
 
 
-async def _fire(work: UnitOfWork, row: AlertRule, result: CheckResult) -> AlertFiring:
+async def _fire(
+    work: UnitOfWork, row: queries.AlertRule, result: rules.CheckResult
+) -> queries.AlertFiring:
     firing = await work.first(
-        insert(alert_firing)
+        sa.insert(queries.alert_firing)
         .values(
             id=new_id(),
             workspace_id=row.workspace_id,
@@ -153,17 +134,17 @@ async def _fire(work: UnitOfWork, row: AlertRule, result: CheckResult) -> AlertF
             run_id=result.run_id,
             fired_at=work.now,
         )
-        .returning(alert_firing),
-        of=AlertFiring,
+        .returning(queries.alert_firing),
+        of=queries.AlertFiring,
     )
     assert firing is not None, "the rule is locked and does not fire"
     return firing
 
 
-async def _open_firing(work: UnitOfWork, row: AlertRule) -> AlertFiring:
-    statement = select(alert_firing).where(
-        alert_firing.c.alert_rule_id == row.id, alert_firing.c.resolved_at.is_(None)
+async def _open_firing(work: UnitOfWork, row: queries.AlertRule) -> queries.AlertFiring:
+    statement = sa.select(queries.alert_firing).where(
+        queries.alert_firing.c.alert_rule_id == row.id, queries.alert_firing.c.resolved_at.is_(None)
     )
-    firing = await work.first(statement, of=AlertFiring)
+    firing = await work.first(statement, of=queries.AlertFiring)
     assert firing is not None, "a rule that fires has a firing"
     return firing

@@ -5,52 +5,13 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 import psycopg
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    ForeignKeyConstraint,
-    Index,
-    Select,
-    UniqueConstraint,
-    Uuid,
-    and_,
-    any_,
-    case,
-    exists,
-    func,
-    literal,
-    or_,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import OperationalError
 from sqlmodel import Field, SQLModel
 
-from models.automation.alert_rules.rules import (
-    UNSEEN_RUN,
-    AlertDisabledReason,
-    AlertState,
-    CheckResult,
-    Resolution,
-    counted,
-    minutes_since,
-    spoken,
-)
-from models.automation.alert_rules.shapes import (
-    AlertCondition,
-    AlertFiringList,
-    AlertKind,
-    AlertRuleList,
-    AlertRuleShape,
-    AlertTest,
-    ConnectionFailingCondition,
-    DurationCondition,
-    FailuresCondition,
-    QueueAgeCondition,
-    SilenceCondition,
-    WorkerGoneCondition,
-    read_condition,
-)
+from models.automation.alert_rules import rules as alert_rule_rules
+from models.automation.alert_rules import shapes
 from models.automation.automation_runs import history
 from models.automation.automation_runs.queries import RUN
 from models.automation.automation_runs.rules import ENDED_RUN, RunStatus
@@ -62,14 +23,7 @@ from models.core.bounds import Bound
 from models.core.lifecycle.lost_workers import last_sign
 from models.core.pagination import PageRequest
 from models.core.purging import Retention
-from models.core.references.rules import (
-    Definition,
-    Reference,
-    Sought,
-    SubjectKind,
-    cleared,
-    named_at,
-)
+from models.core.references import rules as reference_rules
 from models.core.repository import Repository
 from models.sources.connections.queries import failing, seen_connections
 from runtime.database import UnitOfWork
@@ -87,15 +41,15 @@ class AlertRule(SQLModel, table=True):
 
     __tablename__ = "alert_rule"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        ForeignKeyConstraint(["saved_by_user_id"], ["app_user.id"]),
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.ForeignKeyConstraint(["saved_by_user_id"], ["app_user.id"]),
         same_workspace("automation_id", "automation.id", ondelete="CASCADE"),
         same_workspace("connection_id", "connection.id", ondelete="CASCADE"),
-        one_of("kind", AlertKind),
-        one_of("state", AlertState),
-        one_of("disabled_reason", AlertDisabledReason),
-        Index("ix_alert_rule_workspace_id", "workspace_id", "label", "id"),
+        one_of("kind", shapes.AlertKind),
+        one_of("state", alert_rule_rules.AlertState),
+        one_of("disabled_reason", alert_rule_rules.AlertDisabledReason),
+        sa.Index("ix_alert_rule_workspace_id", "workspace_id", "label", "id"),
         partial_index("ix_alert_rule_due", "due_at", where="enabled"),
         partial_index(
             "ix_alert_rule_automation_id", "automation_id", where="automation_id IS NOT NULL"
@@ -112,7 +66,7 @@ class AlertRule(SQLModel, table=True):
     condition: dict[str, Any] = Field(sa_type=JSONB)
     automation_id: Id | None = None
     connection_id: Id | None = None
-    recipient_user_ids: list[Id] = Field(sa_type=ARRAY(Uuid))
+    recipient_user_ids: list[Id] = Field(sa_type=sa.ARRAY(sa.Uuid))
     repeat_minutes: int | None = None
     enabled: bool
     disabled_reason: str | None = None
@@ -134,8 +88,8 @@ class AlertFiring(SQLModel, table=True):
     __tablename__ = "alert_firing"
     __table_args__ = (
         same_workspace("alert_rule_id", "alert_rule.id", ondelete="CASCADE"),
-        one_of("resolution", Resolution),
-        Index("ix_alert_firing_alert_rule_id", "alert_rule_id", "fired_at", "id"),
+        one_of("resolution", alert_rule_rules.Resolution),
+        sa.Index("ix_alert_firing_alert_rule_id", "alert_rule_id", "fired_at", "id"),
         partial_index(
             "ix_alert_firing_open", "alert_rule_id", where="resolved_at IS NULL", unique=True
         ),
@@ -188,17 +142,20 @@ class _ShownRule(Protocol):
 
 
 async def list_rules(
-    work: UnitOfWork, actor: Actor, page: PageRequest, state: AlertState | None = None
-) -> AlertRuleList:
+    work: UnitOfWork,
+    actor: Actor,
+    page: PageRequest,
+    state: alert_rule_rules.AlertState | None = None,
+) -> shapes.AlertRuleList:
     """The alert rules that the actor sees, by name."""
     statement = _shown(actor)
     if state is not None:
         statement = statement.where(_rule.state == state.value)
     rows = await page.ascending(work, statement, _rule.label, _rule.id, of=_ShownRule)
-    return AlertRuleList.of(rows, _shape)
+    return shapes.AlertRuleList.of(rows, _shape)
 
 
-async def get_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> AlertRuleShape:
+async def get_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> shapes.AlertRuleShape:
     """One alert rule. Raises NotFoundError."""
     row = await work.one(_shown(actor).where(_rule.id == rule_id), "alert rule", of=_ShownRule)
     return _shape(row)
@@ -206,35 +163,37 @@ async def get_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> AlertRuleShap
 
 async def list_firings(
     work: UnitOfWork, actor: Actor, rule_id: Id, page: PageRequest
-) -> AlertFiringList:
+) -> shapes.AlertFiringList:
     """The firings of a rule that the actor sees, the newest first. Raises NotFoundError."""
     await RULES.find(work, actor, rule_id)
     told = (_firing.id, _firing.fired_at, _firing.resolved_at, _firing.resolution)
     seen = open_automations(actor, Level.VIEW)
-    statement = select(*told, *_findings(actor, seen)).where(
+    statement = sa.select(*told, *_findings(actor, seen)).where(
         _firing.workspace_id == actor.workspace_id, _firing.alert_rule_id == rule_id
     )
     rows = await page.descending(work, statement, _firing.fired_at, _firing.id, of=AlertFiring)
-    return AlertFiringList.of(rows)
+    return shapes.AlertFiringList.of(rows)
 
 
-async def test_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> AlertTest:
+async def test_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> shapes.AlertTest:
     """The condition of a rule as the actor sees it now; nobody is told. Raises NotFoundError."""
     row = await RULES.find(work, actor, rule_id)
     context = CheckContext(actor, row.watched_since, row.pending_since)
-    result = await check_condition(work, context, read_condition(row.condition))
-    return AlertTest.model_validate(result)
+    result = await check_condition(work, context, shapes.read_condition(row.condition))
+    return shapes.AlertTest.model_validate(result)
 
 
-def _sees(actor: Actor, automations: Select[Any] | None = None) -> tuple[ColumnElement[bool], ...]:
+def _sees(
+    actor: Actor, automations: sa.Select[Any] | None = None
+) -> tuple[sa.ColumnElement[bool], ...]:
     """The conditions on rules that name no automation and no connection closed to the actor.
 
     `automations` selects the ids that are open to the actor, where the statement has it already.
     """
     seen = open_automations(actor, Level.VIEW) if automations is None else automations
     return (
-        or_(_rule.automation_id.is_(None), _rule.automation_id.in_(seen)),
-        or_(_rule.connection_id.is_(None), _rule.connection_id.in_(seen_connections(actor))),
+        sa.or_(_rule.automation_id.is_(None), _rule.automation_id.in_(seen)),
+        sa.or_(_rule.connection_id.is_(None), _rule.connection_id.in_(seen_connections(actor))),
     )
 
 
@@ -243,46 +202,46 @@ RULES = Repository(
 )
 
 
-def _shown(actor: Actor) -> Select[Any]:
-    its_firing = and_(_firing.alert_rule_id == _rule.id, _firing.resolved_at.is_(None))
+def _shown(actor: Actor) -> sa.Select[Any]:
+    its_firing = sa.and_(_firing.alert_rule_id == _rule.id, _firing.resolved_at.is_(None))
     seen = open_automations(actor, Level.VIEW)
     message, *_ = _findings(actor, seen)
-    rules = select(alert_rule, _firing.fired_at, message)
+    rules = sa.select(alert_rule, _firing.fired_at, message)
     return rules.outerjoin(alert_firing, its_firing).where(
         _rule.workspace_id == actor.workspace_id, *_sees(actor, seen)
     )
 
 
-def _findings(actor: Actor, automations: Select[Any]) -> Sequence[ColumnElement[Any]]:
+def _findings(actor: Actor, automations: sa.Select[Any]) -> Sequence[sa.ColumnElement[Any]]:
     """Message, value and run of a firing; less where none of `automations` has the run.
 
     A rule over the workspace counts runs that its saver sees, and others may not see.
     """
-    hidden = exists().where(
+    hidden = sa.exists().where(
         RUN.id == _firing.run_id,
         RUN.workspace_id == actor.workspace_id,
         RUN.automation_id.not_in(automations),
     )
     return (
-        case((hidden, UNSEEN_RUN), else_=_firing.message).label("message"),
-        case((hidden, None), else_=_firing.value).label("value"),
-        case((hidden, None), else_=_firing.run_id).label("run_id"),
+        sa.case((hidden, alert_rule_rules.UNSEEN_RUN), else_=_firing.message).label("message"),
+        sa.case((hidden, None), else_=_firing.value).label("value"),
+        sa.case((hidden, None), else_=_firing.run_id).label("run_id"),
     )
 
 
-def _shape(row: _ShownRule) -> AlertRuleShape:
-    names = AlertRuleShape.model_fields.keys() - {
+def _shape(row: _ShownRule) -> shapes.AlertRuleShape:
+    names = shapes.AlertRuleShape.model_fields.keys() - {
         "kind",
         "state",
         "disabled_reason",
         "firing_since",
     }
     reason = row.disabled_reason
-    return AlertRuleShape(
+    return shapes.AlertRuleShape(
         **{name: getattr(row, name) for name in names},
-        kind=AlertKind(row.kind),
-        state=AlertState(row.state),
-        disabled_reason=None if reason is None else AlertDisabledReason(reason),
+        kind=shapes.AlertKind(row.kind),
+        state=alert_rule_rules.AlertState(row.state),
+        disabled_reason=None if reason is None else alert_rule_rules.AlertDisabledReason(reason),
         firing_since=row.fired_at,
     )
 
@@ -300,137 +259,160 @@ class CheckContext(NamedTuple):
 
 
 async def check_condition(
-    work: UnitOfWork, context: CheckContext, condition: AlertCondition
-) -> CheckResult:
+    work: UnitOfWork, context: CheckContext, condition: shapes.AlertCondition
+) -> alert_rule_rules.CheckResult:
     """Check whether a condition holds now, for what the actor sees. Raises TooSlowError."""
-    before = await work.scalar(select(func.current_setting("statement_timeout")))
-    await work.execute(select(func.set_config("statement_timeout", LONGEST_CHECK, True)))
+    before = await work.scalar(sa.select(sa.func.current_setting("statement_timeout")))
+    await work.execute(sa.select(sa.func.set_config("statement_timeout", LONGEST_CHECK, True)))
     try:
         result = await _CHECKS[type(condition)](work, context, condition)
     except OperationalError as error:
         if not isinstance(error.orig, psycopg.errors.QueryCanceled):
             raise
         raise TooSlowError from error
-    await work.execute(select(func.set_config("statement_timeout", before, True)))
+    await work.execute(sa.select(sa.func.set_config("statement_timeout", before, True)))
     return result
 
 
 async def _failures(
-    work: UnitOfWork, context: CheckContext, condition: FailuresCondition
-) -> CheckResult:
+    work: UnitOfWork, context: CheckContext, condition: shapes.FailuresCondition
+) -> alert_rule_rules.CheckResult:
     query = condition.query
     since = work.now_after(-60 * condition.minutes)
     failed = await history.failed_since(
         work, context.actor, query.automation_id, query.filter(work.now), since, condition.runs
     )
     holds = len(failed) >= condition.runs
-    number = counted(len(failed), "run")
-    message = f"{number}{' or more' if holds else ''} failed within {spoken(condition.minutes)}."
+    number = alert_rule_rules.counted(len(failed), "run")
+    window = alert_rule_rules.spoken(condition.minutes)
+    message = f"{number}{' or more' if holds else ''} failed within {window}."
     newest = max(failed, key=lambda run: run.moment, default=None)
-    return CheckResult(holds, message, len(failed), None if newest is None else newest.id)
+    return alert_rule_rules.CheckResult(
+        holds, message, len(failed), None if newest is None else newest.id
+    )
 
 
 async def _silence(
-    work: UnitOfWork, context: CheckContext, condition: SilenceCondition
-) -> CheckResult:
+    work: UnitOfWork, context: CheckContext, condition: shapes.SilenceCondition
+) -> alert_rule_rules.CheckResult:
     query, since = condition.query, work.now_after(-60 * condition.minutes)
     assert query.automation_id is not None, "the shape demands it"
     statuses = (RunStatus.SUCCEEDED,) if condition.outcome == "succeeded" else ENDED_RUN
-    found = await history.ended_since(
+    run = await history.ended_since(
         work, context.actor, query.automation_id, query.filter(work.now), since, statuses
     )
-    if found is not None:
-        length = spoken(minutes_since(found.moment, work.now))
-        return CheckResult(False, f"A run {condition.outcome} {length} ago.", run_id=found.id)
-    message = f"No run has {condition.outcome} for {spoken(condition.minutes)}."
+    if run is not None:
+        length = alert_rule_rules.spoken(alert_rule_rules.minutes_since(run.moment, work.now))
+        return alert_rule_rules.CheckResult(
+            False, f"A run {condition.outcome} {length} ago.", run_id=run.id
+        )
+    message = f"No run has {condition.outcome} for {alert_rule_rules.spoken(condition.minutes)}."
     if context.since > since:
-        return CheckResult(False, f"{message} The rule is newer than that.")
-    return CheckResult(True, message)
+        return alert_rule_rules.CheckResult(False, f"{message} The rule is newer than that.")
+    return alert_rule_rules.CheckResult(True, message)
 
 
 async def _duration(
-    work: UnitOfWork, context: CheckContext, condition: DurationCondition
-) -> CheckResult:
+    work: UnitOfWork, context: CheckContext, condition: shapes.DurationCondition
+) -> alert_rule_rules.CheckResult:
     query, before = condition.query, work.now_after(-60 * condition.minutes)
     run = await history.longest_active(
         work, context.actor, query.automation_id, query.filter(work.now), before
     )
     if run is None:
-        return CheckResult(False, f"No run is open for more than {spoken(condition.minutes)}.")
-    minutes = minutes_since(run.moment, work.now)
-    return CheckResult(True, f"A run has been open for {spoken(minutes)}.", minutes, run.id)
+        return alert_rule_rules.CheckResult(
+            False, f"No run is open for more than {alert_rule_rules.spoken(condition.minutes)}."
+        )
+    minutes = alert_rule_rules.minutes_since(run.moment, work.now)
+    return alert_rule_rules.CheckResult(
+        True, f"A run has been open for {alert_rule_rules.spoken(minutes)}.", minutes, run.id
+    )
 
 
 async def _queue_age(
-    work: UnitOfWork, context: CheckContext, condition: QueueAgeCondition
-) -> CheckResult:
+    work: UnitOfWork, context: CheckContext, condition: shapes.QueueAgeCondition
+) -> alert_rule_rules.CheckResult:
     query, before = condition.query, work.now_after(-60 * condition.minutes)
     run = await history.oldest_queued(
         work, context.actor, query.automation_id, query.filter(work.now), before
     )
     if run is None:
-        return CheckResult(False, f"No run has been queued for {spoken(condition.minutes)}.")
-    minutes = minutes_since(run.moment, work.now)
-    return CheckResult(True, f"A run has been queued for {spoken(minutes)}.", minutes, run.id)
+        return alert_rule_rules.CheckResult(
+            False, f"No run has been queued for {alert_rule_rules.spoken(condition.minutes)}."
+        )
+    minutes = alert_rule_rules.minutes_since(run.moment, work.now)
+    return alert_rule_rules.CheckResult(
+        True, f"A run has been queued for {alert_rule_rules.spoken(minutes)}.", minutes, run.id
+    )
 
 
 async def _worker_gone(
-    work: UnitOfWork, context: CheckContext, condition: WorkerGoneCondition
-) -> CheckResult:
+    work: UnitOfWork, context: CheckContext, condition: shapes.WorkerGoneCondition
+) -> alert_rule_rules.CheckResult:
     # A worker that ended in order is forgotten at once: then the first check counts.
     last = await last_sign(work) or context.pending_since or work.now
-    minutes = minutes_since(last, work.now)
+    minutes = alert_rule_rules.minutes_since(last, work.now)
     if minutes < condition.minutes:
-        message = f"A worker was last seen {spoken(minutes)} ago."
-        return CheckResult(False, message, minutes, pending_since=last)
-    message = f"No worker has been running for {spoken(minutes)}."
-    return CheckResult(True, message, minutes, pending_since=last)
+        message = f"A worker was last seen {alert_rule_rules.spoken(minutes)} ago."
+        return alert_rule_rules.CheckResult(False, message, minutes, pending_since=last)
+    message = f"No worker has been running for {alert_rule_rules.spoken(minutes)}."
+    return alert_rule_rules.CheckResult(True, message, minutes, pending_since=last)
 
 
 async def _connection_failing(
-    work: UnitOfWork, context: CheckContext, condition: ConnectionFailingCondition
-) -> CheckResult:
+    work: UnitOfWork, context: CheckContext, condition: shapes.ConnectionFailingCondition
+) -> alert_rule_rules.CheckResult:
     row = await failing(work, context.actor, condition.connection_id)
     if row is None:
-        return CheckResult(False, "The last call through the connection succeeded.", 0)
-    minutes = minutes_since(row.failing_since, work.now)
+        return alert_rule_rules.CheckResult(
+            False, "The last call through the connection succeeded.", 0
+        )
+    minutes = alert_rule_rules.minutes_since(row.failing_since, work.now)
     holds = row.failures >= condition.failures and minutes >= condition.minutes
-    calls = counted(row.failures, "call")
-    message = f"{calls} in a row failed within {spoken(minutes)}: {row.message}"
-    return CheckResult(holds, message, row.failures)
+    calls = alert_rule_rules.counted(row.failures, "call")
+    message = f"{calls} in a row failed within {alert_rule_rules.spoken(minutes)}: {row.message}"
+    return alert_rule_rules.CheckResult(holds, message, row.failures)
 
 
-_CHECKS: Mapping[type, Callable[[UnitOfWork, CheckContext, Any], Awaitable[CheckResult]]] = {
-    FailuresCondition: _failures,
-    SilenceCondition: _silence,
-    DurationCondition: _duration,
-    QueueAgeCondition: _queue_age,
-    WorkerGoneCondition: _worker_gone,
-    ConnectionFailingCondition: _connection_failing,
+_CHECKS: Mapping[
+    type, Callable[[UnitOfWork, CheckContext, Any], Awaitable[alert_rule_rules.CheckResult]]
+] = {
+    shapes.FailuresCondition: _failures,
+    shapes.SilenceCondition: _silence,
+    shapes.DurationCondition: _duration,
+    shapes.QueueAgeCondition: _queue_age,
+    shapes.WorkerGoneCondition: _worker_gone,
+    shapes.ConnectionFailingCondition: _connection_failing,
 }
 
 
-async def rule_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
+async def rule_definitions(
+    work: UnitOfWork, actor: Actor, sought: reference_rules.Sought
+) -> Sequence[reference_rules.Definition]:
     """The alert rules that name an automation, a connection or a member."""
-    if sought.kind not in (SubjectKind.AUTOMATION, SubjectKind.CONNECTION, SubjectKind.MEMBER):
+    if sought.kind not in (
+        reference_rules.SubjectKind.AUTOMATION,
+        reference_rules.SubjectKind.CONNECTION,
+        reference_rules.SubjectKind.MEMBER,
+    ):
         return []
     id_ = Id(sought.subject.id)
     condition = {
-        SubjectKind.AUTOMATION: _rule.automation_id == id_,
-        SubjectKind.CONNECTION: _rule.connection_id == id_,
-        SubjectKind.MEMBER: or_(
-            _rule.saved_by_user_id == id_, literal(id_) == any_(_rule.recipient_user_ids)
+        reference_rules.SubjectKind.AUTOMATION: _rule.automation_id == id_,
+        reference_rules.SubjectKind.CONNECTION: _rule.connection_id == id_,
+        reference_rules.SubjectKind.MEMBER: sa.or_(
+            _rule.saved_by_user_id == id_, sa.literal(id_) == sa.any_(_rule.recipient_user_ids)
         ),
     }[sought.kind]
-    seen = and_(*_sees(actor, open_automations(actor, Level.VIEW)))
+    seen = sa.and_(*_sees(actor, open_automations(actor, Level.VIEW)))
     rows = await work.rows(
-        select(alert_rule, seen.label("seen"))
+        sa.select(alert_rule, seen.label("seen"))
         .where(_rule.workspace_id == actor.workspace_id, condition)
         .order_by(_rule.label, _rule.id),
         of=_WatchedRule,
     )
     return [
-        Definition(
+        reference_rules.Definition(
             kind="alert_rule",
             id=row.id,
             label=row.label,
@@ -454,14 +436,20 @@ class _WatchedRule(Protocol):
     seen: bool
 
 
-def _rule_references(row: _WatchedRule) -> Iterator[Reference]:
+def _rule_references(row: _WatchedRule) -> Iterator[reference_rules.Reference]:
     """A rule is deleted with the automation or the connection that it names."""
     for name, kind in (
-        ("automation", SubjectKind.AUTOMATION),
-        ("connection", SubjectKind.CONNECTION),
+        ("automation", reference_rules.SubjectKind.AUTOMATION),
+        ("connection", reference_rules.SubjectKind.CONNECTION),
     ):
         named = getattr(row, f"{name}_id")
-        yield from cleared(named_at(kind, str(named), "condition", f"{name}Id"))
-    yield from named_at(SubjectKind.MEMBER, str(row.saved_by_user_id), "savedByUserId")
+        yield from reference_rules.cleared(
+            reference_rules.named_at(kind, str(named), "condition", f"{name}Id")
+        )
+    yield from reference_rules.named_at(
+        reference_rules.SubjectKind.MEMBER, str(row.saved_by_user_id), "savedByUserId"
+    )
     recipients = [str(one) for one in row.recipient_user_ids]
-    yield from named_at(SubjectKind.MEMBER, recipients, "recipientUserIds")
+    yield from reference_rules.named_at(
+        reference_rules.SubjectKind.MEMBER, recipients, "recipientUserIds"
+    )

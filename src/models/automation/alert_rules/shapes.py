@@ -8,18 +8,7 @@ from typing_extensions import TypeAliasType
 
 from models.automation.alert_rules.rules import AlertDisabledReason, AlertState, Resolution
 from models.automation.automation_runs.filters import WorkspaceRunQuery
-from models.core.base import (
-    EXAMPLE_ID,
-    Id,
-    Input,
-    InputId,
-    JsonObject,
-    Label,
-    Moment,
-    Shape,
-    deferred_adapter,
-    example,
-)
+from models.core import base as core_base
 from models.core.openapi import documented_as
 from models.core.pagination import Listed
 
@@ -74,10 +63,10 @@ UpToDay = Annotated[int, Field(ge=1, le=_DAY)]
 UpToMonth = Annotated[int, Field(ge=1, le=_MONTH)]
 
 
-class FailuresCondition(Input):
+class FailuresCondition(core_base.Input):
     """`runs` runs failed or timed out within `minutes`; tests are not counted."""
 
-    model_config = example({"kind": "failures", "runs": 10, "minutes": 15})
+    model_config = core_base.example({"kind": "failures", "runs": 10, "minutes": 15})
 
     kind: Literal["failures"]
     runs: Annotated[int, Field(ge=1, le=MOST_RUNS)]
@@ -85,15 +74,15 @@ class FailuresCondition(Input):
     query: AnyRuns = Field(default_factory=WorkspaceRunQuery)
 
 
-class SilenceCondition(Input):
+class SilenceCondition(core_base.Input):
     """No run of an automation has ended, or succeeded, for `minutes`."""
 
-    model_config = example(
+    model_config = core_base.example(
         {
             "kind": "silence",
             "minutes": 60,
             "outcome": "succeeded",
-            "query": {"automationId": EXAMPLE_ID},
+            "query": {"automationId": core_base.EXAMPLE_ID},
         }
     )
 
@@ -103,44 +92,44 @@ class SilenceCondition(Input):
     query: RunsOfOne
 
 
-class DurationCondition(Input):
+class DurationCondition(core_base.Input):
     """A run has been open for more than `minutes`, including the time it waits."""
 
-    model_config = example({"kind": "duration", "minutes": 30})
+    model_config = core_base.example({"kind": "duration", "minutes": 30})
 
     kind: Literal["duration"]
     minutes: UpToMonth
     query: AnyRuns = Field(default_factory=WorkspaceRunQuery)
 
 
-class QueueAgeCondition(Input):
+class QueueAgeCondition(core_base.Input):
     """A run has been queued for more than `minutes`."""
 
-    model_config = example({"kind": "queue_age", "minutes": 10})
+    model_config = core_base.example({"kind": "queue_age", "minutes": 10})
 
     kind: Literal["queue_age"]
     minutes: UpToDay
     query: AnyRuns = Field(default_factory=WorkspaceRunQuery)
 
 
-class WorkerGoneCondition(Input):
+class WorkerGoneCondition(core_base.Input):
     """No worker process of the platform has been running for `minutes`."""
 
-    model_config = example({"kind": "worker_gone", "minutes": 5})
+    model_config = core_base.example({"kind": "worker_gone", "minutes": 5})
 
     kind: Literal["worker_gone"]
     minutes: UpToDay
 
 
-class ConnectionFailingCondition(Input):
+class ConnectionFailingCondition(core_base.Input):
     """`failures` calls through a connection failed in a row, over at least `minutes`."""
 
-    model_config = example(
-        {"kind": "connection_failing", "connectionId": EXAMPLE_ID, "failures": 3}
+    model_config = core_base.example(
+        {"kind": "connection_failing", "connectionId": core_base.EXAMPLE_ID, "failures": 3}
     )
 
     kind: Literal["connection_failing"]
-    connection_id: InputId
+    connection_id: core_base.InputId
     failures: Annotated[int, Field(ge=1, le=1_000)] = 3
     minutes: Annotated[int, Field(ge=0, le=_DAY)] = 0
 
@@ -158,7 +147,7 @@ AlertCondition = TypeAliasType(
     ],
 )
 
-_CONDITIONS = deferred_adapter(AlertCondition)
+_CONDITIONS = core_base.deferred_adapter(AlertCondition)
 
 
 def read_condition(value: object) -> AlertCondition:
@@ -169,74 +158,74 @@ def read_condition(value: object) -> AlertCondition:
 
 MAX_RECIPIENTS = 50
 
-Recipients = Annotated[list[InputId], Field(min_length=1, max_length=MAX_RECIPIENTS)]
+Recipients = Annotated[list[core_base.InputId], Field(min_length=1, max_length=MAX_RECIPIENTS)]
 RepeatMinutes = Annotated[int, Field(ge=1, le=7 * 24 * 60)]
 
 
-class CreateAlertRule(Input):
+class CreateAlertRule(core_base.Input):
     """Body of create alert rule; without `recipientUserIds` its creator is notified.
 
     With `repeatMinutes` the notification is repeated while the condition holds.
     """
 
-    model_config = example(
+    model_config = core_base.example(
         {
             "label": "Payments fail",
             "condition": {
                 "kind": "failures",
                 "runs": 10,
                 "minutes": 15,
-                "query": {"automationId": EXAMPLE_ID},
+                "query": {"automationId": core_base.EXAMPLE_ID},
             },
             "repeatMinutes": 60,
         }
     )
 
-    label: Label
+    label: core_base.Label
     condition: AlertCondition
     recipient_user_ids: Recipients | None = None
     repeat_minutes: RepeatMinutes | None = None
     enabled: bool = True
 
 
-class UpdateAlertRule(Input):
+class UpdateAlertRule(core_base.Input):
     """Body of update alert rule; a key that is left out stays as it is.
 
     A null `repeatMinutes` ends the repetition. A rule sees what its last saver sees.
     """
 
-    model_config = example({"enabled": False})
+    model_config = core_base.example({"enabled": False})
 
-    label: Label | None = None
+    label: core_base.Label | None = None
     condition: AlertCondition | None = None
     recipient_user_ids: Recipients | None = None
     repeat_minutes: RepeatMinutes | None = None
     enabled: bool | None = None
 
 
-class AlertRuleShape(Shape):
+class AlertRuleShape(core_base.Shape):
     """An alert rule; `firingSince` is the time since which its condition holds.
 
     `problem` says why it could not be evaluated at `checkedAt`.
     """
 
-    id: Id
-    workspace_id: Id
+    id: core_base.Id
+    workspace_id: core_base.Id
     label: str
     kind: AlertKind
-    condition: Annotated[JsonObject, documented_as("AlertCondition")]
-    recipient_user_ids: list[Id]
+    condition: Annotated[core_base.JsonObject, documented_as("AlertCondition")]
+    recipient_user_ids: list[core_base.Id]
     repeat_minutes: int | None = None
     enabled: bool
     disabled_reason: AlertDisabledReason | None = None
     state: AlertState
-    firing_since: Moment | None = None
+    firing_since: core_base.Moment | None = None
     message: str | None = None
     problem: str | None = None
-    checked_at: Moment | None = None
-    saved_by_user_id: Id
-    created_at: Moment
-    updated_at: Moment
+    checked_at: core_base.Moment | None = None
+    saved_by_user_id: core_base.Id
+    created_at: core_base.Moment
+    updated_at: core_base.Moment
 
 
 class AlertRuleList(Listed):
@@ -245,15 +234,15 @@ class AlertRuleList(Listed):
     alert_rules: list[AlertRuleShape]
 
 
-class AlertFiringShape(Shape):
+class AlertFiringShape(core_base.Shape):
     """A time for which the condition of a rule held; `message` is that of the first notice."""
 
-    id: Id
+    id: core_base.Id
     message: str
     value: int | None = None
-    run_id: Id | None = None
-    fired_at: Moment
-    resolved_at: Moment | None = None
+    run_id: core_base.Id | None = None
+    fired_at: core_base.Moment
+    resolved_at: core_base.Moment | None = None
     resolution: Resolution | None = None
 
 
@@ -263,10 +252,10 @@ class AlertFiringList(Listed):
     firings: list[AlertFiringShape]
 
 
-class AlertTest(Shape):
+class AlertTest(core_base.Shape):
     """The condition of a rule as it is now: whether it holds, and what there is to see."""
 
     holds: bool
     message: str
     value: int | None = None
-    run_id: Id | None = None
+    run_id: core_base.Id | None = None

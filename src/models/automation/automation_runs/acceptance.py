@@ -7,20 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from sqlalchemy import Uuid, bindparam, select
+import sqlalchemy as sa
 
-from models.automation.automation_runs import slots
+from models.automation.automation_runs import rules, slots
 from models.automation.automation_runs.canary_releases import drawn_version
 from models.automation.automation_runs.cancellation import Slot, cancel_runs
-from models.automation.automation_runs.rules import (
-    ConcurrencyKeyError,
-    DisplacesCallerError,
-    RunSource,
-    RunStatus,
-    SlotsTakenError,
-    WaitsForItselfError,
-    is_test,
-)
 from models.automation.automation_runs.slots import admitted_intent, start_intent
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, AutomationRun, automation_run
 from models.automation.automations.rules.attributes import bound_attributes, filled_up
@@ -55,7 +46,7 @@ class RunRequest:
     `in_bulk`, one of many, is not awaited: it has no precedence over the others of its line.
     """
 
-    source: RunSource
+    source: rules.RunSource
     payload: JsonObject
     options: JsonObject = field(default_factory=dict)
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -135,9 +126,9 @@ _RUN_COLUMNS = (
 
 _RUN = AUTOMATION_RUNS.accepting(
     {
-        "id": bindparam("subject_id"),
-        "workspace_id": bindparam("workspace_id"),
-        **{name: bindparam(name, type_=automation_run.c[name].type) for name in _RUN_COLUMNS},
+        "id": sa.bindparam("subject_id"),
+        "workspace_id": sa.bindparam("workspace_id"),
+        **{name: sa.bindparam(name, type_=automation_run.c[name].type) for name in _RUN_COLUMNS},
     }
 )
 _ACCEPT = PreparedStatement(
@@ -210,7 +201,7 @@ async def _write(
         "automation_id": version.automation_id,
         "automation_version_id": version.version_id,
         "graph_checksum": version.checksum,
-        "status": RunStatus.QUEUED,
+        "status": rules.RunStatus.QUEUED,
         "source": request.source,
         "trigger_payload": request.payload,
         "options": _options(request, admission),
@@ -238,7 +229,7 @@ async def _insert(
 ) -> tuple[bool, bool]:
     """Insert a run that has what it needs: whether it is new, and rests. A test never does."""
     workspace_id, run_id = run["workspace_id"], run["subject_id"]
-    test = is_test(request.source, request.options)
+    test = rules.is_test(request.source, request.options)
     if request.started_by_caller:
         if test:
             return await _ACCEPT_ALONE.execute(work, run) > 0, False
@@ -264,7 +255,7 @@ async def _insert(
 async def _attributes(version: RunnableVersion, request: RunRequest) -> dict[str, str] | None:
     """The attributes of a run; the replay of a run inherits all of them."""
     attributes = dict(request.attributes)
-    inherits = request.source is RunSource.REPLAY and request.replay_of_run_id is not None
+    inherits = request.source is rules.RunSource.REPLAY and request.replay_of_run_id is not None
     if version.trigger_config.get("attributes") and not inherits:
         bound = partial(bound_attributes, version.trigger_config, request.payload)
         attributes = filled_up(attributes, await evaluate_bounded(bound))
@@ -287,7 +278,12 @@ SHARED_KEY = "null"
 """The key of runs whose automation has no key expression, or whose expression gives null."""
 
 _ASKED_FOR = frozenset(
-    {RunSource.MANUAL, RunSource.FROM_NODE, RunSource.REPLAY, RunSource.AUTOMATION}
+    {
+        rules.RunSource.MANUAL,
+        rules.RunSource.FROM_NODE,
+        rules.RunSource.REPLAY,
+        rules.RunSource.AUTOMATION,
+    }
 )
 """Sources for which a refusal is raised as an error: a person or a run receives it."""
 
@@ -296,7 +292,7 @@ class Admissible(Protocol):
     """A request for a run, as far as admission asks about it."""
 
     @property
-    def source(self) -> RunSource: ...
+    def source(self) -> rules.RunSource: ...
     @property
     def payload(self) -> JsonObject: ...
     @property
@@ -311,7 +307,7 @@ FREE = Admission()
 
 def concurrency_of(trigger_config: JsonObject, request: Admissible) -> JsonObject | None:
     """The limits that hold for a run; tests have none."""
-    if is_test(request.source, request.options):
+    if rules.is_test(request.source, request.options):
         return None
     return trigger_config.get("concurrency")
 
@@ -332,7 +328,7 @@ async def admit(
     try:
         key = await evaluate_bounded(lambda: key_of(limits, request.payload))
     except ExpressionError as error:
-        refusal = ConcurrencyKeyError(error.message)
+        refusal = rules.ConcurrencyKeyError(error.message)
         if is_explicit:
             raise refusal from None
         return Admission(refusal=refusal.message)
@@ -346,14 +342,14 @@ async def admit(
         return Admission(key)
     if policy == "skip":
         if is_explicit:
-            raise SlotsTakenError
+            raise rules.SlotsTakenError
         return Admission(key, makes_run=False, skipped=True)
     callers = await _callers(work, actor.workspace_id, request.parent_run_id)
     if policy == "cancel_oldest":
         await _displace(work, actor, (automation_id, key), over, callers)
         return Admission(key)
     if over > 0 and await _hold_all(work, (automation_id, key), callers):
-        raise WaitsForItselfError
+        raise rules.WaitsForItselfError
     return Admission(key, admitted=False)
 
 
@@ -363,7 +359,7 @@ async def _displace(
     """Cancel the runs that have held a slot longest. Raises DisplacesCallerError."""
     oldest = await slots.oldest(work, *slot, count)
     if not callers.isdisjoint(oldest):
-        raise DisplacesCallerError
+        raise rules.DisplacesCallerError
     await cancel_runs(work, actor.workspace_id, oldest, error=DISPLACED, keeping=slot)
 
 
@@ -386,18 +382,20 @@ def key_of(limits: JsonObject, payload: JsonObject) -> str:
 
 _run = automation_run.c
 _first = (
-    select(_run.id, _run.parent_run_id)
+    sa.select(_run.id, _run.parent_run_id)
     .where(
-        _run.workspace_id == bindparam("workspace_id", type_=Uuid),
-        _run.id == bindparam("run_id", type_=Uuid),
+        _run.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+        _run.id == sa.bindparam("run_id", type_=sa.Uuid),
     )
     .cte("caller", recursive=True)
 )
 _above = automation_run.alias("above")
 _CALLERS = PreparedStatement(
-    select(
+    sa.select(
         _first.union(
-            select(_above.c.id, _above.c.parent_run_id).where(_above.c.id == _first.c.parent_run_id)
+            sa.select(_above.c.id, _above.c.parent_run_id).where(
+                _above.c.id == _first.c.parent_run_id
+            )
         ).c.id
     )
 )

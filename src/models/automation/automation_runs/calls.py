@@ -16,18 +16,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Text, bindparam, delete, func, literal, select, update
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs import execution, slots
 from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
 from models.automation.automation_runs.rules import OPEN_RUN, NodeError, RunSource, RunStatus
 from models.automation.automation_runs.run_header import RunHeader, first_response
-from models.automation.automation_runs.slots import (
-    accepted_start_request,
-    append_starts,
-    start_request,
-)
 from models.automation.automation_runs.tables import (
     AutomationRun,
     automation_run,
@@ -38,14 +33,8 @@ from models.automation.automations import runnable_versions
 from models.automation.automations.queries import AUTOMATION, VERSION, automation_of, version_of
 from models.automation.automations.rules.triggers.configs import check_payload
 from models.automation.automations.rules.triggers.kinds import TriggerKind
+from models.automation.inbox import rules as inbox_rules
 from models.automation.inbox.commands import keep
-from models.automation.inbox.rules import (
-    EventOutcome,
-    EventSource,
-    Judgement,
-    Received,
-    masked_payload,
-)
 from models.core.base import Id, JsonObject
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
@@ -104,7 +93,7 @@ def called_run_id(run_id: Id, node_id: str, scope_key: str) -> Id:
 class NotCallableError(NodeError):
     """The automation cannot be called; `outcome` says why, of one that is there."""
 
-    def __init__(self, code: str, message: str, outcome: EventOutcome | None) -> None:
+    def __init__(self, code: str, message: str, outcome: inbox_rules.EventOutcome | None) -> None:
         super().__init__(code, message)
         self.outcome = outcome
 
@@ -115,7 +104,7 @@ async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
     Raises NotCallableError, NodeError, ValidationError for a payload that the called automation
     refuses, and RunError when its concurrency forbids the run.
     """
-    earlier = await accepted_start_request(work, call.run_id)
+    earlier = await slots.accepted_start_request(work, call.run_id)
     if earlier is not None:
         return earlier
     if len(json.dumps(call.payload, ensure_ascii=False).encode("utf-8", "replace")) > INPUT_LIMIT:
@@ -125,12 +114,12 @@ async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
     if version is None:
         _, reason = await runnable_versions.dormant(work, caller.workspace_id, call.automation_id)
         message = "The called automation was not found, or is archived, unpublished or disabled."
-        outcome = None if reason is None else EventOutcome(reason)
+        outcome = None if reason is None else inbox_rules.EventOutcome(reason)
         raise NotCallableError("not_runnable", message, outcome)
     kind = version.trigger_config["kind"]
     if kind not in CALLABLE:
         message = f"An automation with the trigger {kind} cannot be called."
-        raise NotCallableError("not_callable", message, EventOutcome.NOT_ALLOWED)
+        raise NotCallableError("not_callable", message, inbox_rules.EventOutcome.NOT_ALLOWED)
     check_payload(version.trigger_config, call.payload)
     request = RunRequest(
         RunSource.AUTOMATION,
@@ -143,27 +132,35 @@ async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
     )
     accepted = await accept(work, caller.actor, version, request)
     await keep_call(work, call, accepted.judgement)
-    return start_request(version, RunSource.AUTOMATION, accepted.attributes)
+    return slots.start_request(version, RunSource.AUTOMATION, accepted.attributes)
 
 
-async def keep_call(work: UnitOfWork, call: Call, judgement: Judgement) -> None:
+async def keep_call(work: UnitOfWork, call: Call, judgement: inbox_rules.Judgement) -> None:
     """Keep a call and what became of it, for the automation that is called."""
     caller = call.caller
     event = call_event(caller.workspace_id, caller.automation_id, call.run_id, call.payload)
     await keep(work, event, {call.automation_id: judgement})
 
 
-def call_event(workspace_id: Id, caller_id: Id, run_id: Id, payload: JsonObject) -> Received:
+def call_event(
+    workspace_id: Id, caller_id: Id, run_id: Id, payload: JsonObject
+) -> inbox_rules.Received:
     """The event of a call by an automation or an action, which has its id from the called run."""
     event_id = derived_id(run_id, "event")
-    return Received(event_id, workspace_id, EventSource.CALL, caller_id, masked_payload(payload))
+    return inbox_rules.Received(
+        event_id,
+        workspace_id,
+        inbox_rules.EventSource.CALL,
+        caller_id,
+        inbox_rules.masked_payload(payload),
+    )
 
 
 async def notify_call_loop(work: UnitOfWork, call: Call) -> None:
     """Notify the person who made the calling version that its calls have no end."""
     caller = call.caller
     row = await work.first(
-        select(AUTOMATION.label, AUTOMATION.item_id, VERSION.created_by_user_id)
+        sa.select(AUTOMATION.label, AUTOMATION.item_id, VERSION.created_by_user_id)
         .select_from(automation_run)
         .join(*automation_of(automation_run))
         .join(*version_of(automation_run))
@@ -187,7 +184,7 @@ async def called_run_end(work: UnitOfWork, run_id: Id) -> AutomationRun | None:
     """Status, output and error of a run that has ended; None while it is open."""
     run = automation_run.c
     return await work.first(
-        select(run.status, run.output, run.error).where(
+        sa.select(run.status, run.output, run.error).where(
             run.id == run_id, run.status.not_in(OPEN_RUN)
         ),
         of=AutomationRun,
@@ -200,7 +197,7 @@ async def called_run_outcome(
     """Status, output and error of a run, open or not; None when it is gone."""
     run = automation_run.c
     return await work.first(
-        select(run.status, run.output, run.error).where(
+        sa.select(run.status, run.output, run.error).where(
             run.workspace_id == workspace_id, run.id == run_id
         ),
         of=AutomationRun,
@@ -221,9 +218,9 @@ class RunAnswer:
 
 
 _ANSWER = PreparedStatement(
-    select(automation_run.c.status, automation_run.c.output, first_response(node_run)).where(
-        automation_run.c.workspace_id == bindparam("workspace_id"),
-        automation_run.c.id == bindparam("run_id"),
+    sa.select(automation_run.c.status, automation_run.c.output, first_response(node_run)).where(
+        automation_run.c.workspace_id == sa.bindparam("workspace_id"),
+        automation_run.c.id == sa.bindparam("run_id"),
     )
 )
 
@@ -257,7 +254,7 @@ async def suspend_execution(
     Returns False for a run that has ended. The run's row is locked, so that two executions that
     are suspended at the same time see each other.
     """
-    run = select(_run.workspace_id).where(
+    run = sa.select(_run.workspace_id).where(
         _run.id == run_id, _run.status.in_([RunStatus.RUNNING, RunStatus.WAITING])
     )
     workspace_id = await work.scalar(run.with_for_update())
@@ -271,7 +268,7 @@ async def suspend_execution(
         .on_conflict_do_update(index_elements=["execution_key"], set_=children)
     )
     await work.execute(
-        update(automation_run)
+        sa.update(automation_run)
         .where(_run.id == run_id, _run.status == RunStatus.RUNNING, _all_suspended(run_id))
         .values(status=RunStatus.WAITING)
     )
@@ -280,34 +277,34 @@ async def suspend_execution(
 
 async def forget_executions(work: UnitOfWork, run_id: Id) -> None:
     """Forget the executions of a run that begins anew."""
-    await work.execute(delete(suspended_execution).where(_suspended.run_id == run_id))
+    await work.execute(sa.delete(suspended_execution).where(_suspended.run_id == run_id))
 
 
-def _all_suspended(run_id: Id) -> ColumnElement[bool]:
+def _all_suspended(run_id: Id) -> sa.ColumnElement[bool]:
     """True when the run's own execution and all below it are suspended."""
-    top = select(literal(Family.AUTOMATION_RUN.workflow_id(run_id)).label("id")).cte(
+    top = sa.select(sa.literal(Family.AUTOMATION_RUN.workflow_id(run_id)).label("id")).cte(
         "tree", recursive=True
     )
-    children = select(func.unnest(_suspended.child_keys)).where(
+    children = sa.select(sa.func.unnest(_suspended.child_keys)).where(
         _suspended.execution_key == top.c.id
     )
     tree = top.union(children)
-    active = select(tree.c.id).where(
-        tree.c.id.not_in(select(_suspended.execution_key).where(_suspended.run_id == run_id))
+    active = sa.select(tree.c.id).where(
+        tree.c.id.not_in(sa.select(_suspended.execution_key).where(_suspended.run_id == run_id))
     )
     return ~active.exists()
 
 
 _RESUME = PreparedStatement(
-    update(automation_run)
+    sa.update(automation_run)
     .where(
-        _run.id == bindparam("run_id"),
+        _run.id == sa.bindparam("run_id"),
         _run.status == RunStatus.WAITING.value,
     )
     .values(status=RunStatus.RUNNING.value)
     .add_cte(
-        delete(suspended_execution)
-        .where(_suspended.execution_key == bindparam("execution_key", type_=Text))
+        sa.delete(suspended_execution)
+        .where(_suspended.execution_key == sa.bindparam("execution_key", type_=sa.Text))
         .cte("resumed")
     )
 )
@@ -383,12 +380,12 @@ def _callers_above(run_id: Id, callers: Mapping[Id, Id]) -> Iterator[Id]:
 async def find_deadlocked(work: UnitOfWork) -> Sequence[WaitingRun]:
     """The runs to fail, in a snapshot of all open runs."""
     limited = await work.rows(
-        select(
+        sa.select(
             _run.id, _run.automation_id, _run.concurrency_key, _run.admitted_at, _run.created_at
         ).where(_IS_OPEN, _run.concurrency_key.is_not(None))
     )
     called = await work.rows(
-        select(_run.id, _run.parent_run_id).where(_IS_OPEN, _run.parent_run_id.is_not(None))
+        sa.select(_run.id, _run.parent_run_id).where(_IS_OPEN, _run.parent_run_id.is_not(None))
     )
     callers: dict[Id, Id] = {row.id: row.parent_run_id for row in called}
     holders: dict[SlotKey, list[Id]] = {}
@@ -405,11 +402,11 @@ async def find_deadlocked(work: UnitOfWork) -> Sequence[WaitingRun]:
 async def refuse_deadlocked(work: UnitOfWork, run: WaitingRun) -> bool:
     """Fail a run that still waits for its slot, and let its execution end."""
     await slots.lock(work, *run.key)
-    waits = select(_run.id).where(
+    waits = sa.select(_run.id).where(
         _run.id == run.id, _run.status == RunStatus.QUEUED, _run.admitted_at.is_(None)
     )
     if await work.first(waits) is None:
         return False
     await execution.abandon(work, run.id, RunStatus.FAILED, DEADLOCKED)
-    await append_starts(work, [run.id])
+    await slots.append_starts(work, [run.id])
     return True

@@ -12,34 +12,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import func, select
 
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import runnable_versions, versions
 from models.automation.automations.commands import publish
-from models.automation.automations.runnable_versions import (
-    Release,
-    RunnableVersion,
-    release_of,
-    version_numbers,
-)
 from models.automation.automations.shapes import AutomationDetail, PublishAutomation
 from models.core.access.rules import Actor
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape, example
 from models.core.values import moment
 from models.people.experiments import commands as experiments
+from models.people.experiments import rules as experiment_rules
 from models.people.experiments.queries import ExperimentRow
-from models.people.experiments.rules import (
-    WHOLE,
-    AssignmentUnit,
-    Counts,
-    ExperimentStatus,
-    TargetType,
-    Variant,
-    draw,
-)
 from models.people.experiments.shapes import CreateExperiment, UpdateExperiment, VariantInput
 from runtime.clock import wire_timestamp
 from runtime.crypto import KeyRing
@@ -104,7 +90,7 @@ class CanaryShare:
 
 async def canary_share(work: UnitOfWork, actor: Actor, automation_id: Id) -> CanaryShare | None:
     """The versions of the canary that is under way, and their shares. Raises NotFoundError."""
-    release = await release_of(work, actor, automation_id)
+    release = await runnable_versions.release_of(work, actor, automation_id)
     return CanaryShare(*await _pair(work, release, {})) if _is_under_way(release) else None
 
 
@@ -113,7 +99,7 @@ async def canary(work: UnitOfWork, actor: Actor, automation_id: Id) -> CanaryAns
 
     Raises NotFoundError.
     """
-    release = await release_of(work, actor, automation_id)
+    release = await runnable_versions.release_of(work, actor, automation_id)
     if not _is_under_way(release):
         return CanaryAnswer(canary=None)
     return CanaryAnswer(canary=await _body(work, actor, release))
@@ -133,7 +119,7 @@ async def start(
     other runs; otherwise as publishing does.
     """
     await versions.lock(work, actor, automation_id)
-    release = await release_of(work, actor, automation_id)
+    release = await runnable_versions.release_of(work, actor, automation_id)
     if _is_under_way(release):
         raise ConflictError(RUNS)
     control = release.published_version_id
@@ -150,7 +136,7 @@ async def start(
     candidate = published.published_version_id
     if candidate is None or candidate == control:
         raise ConflictError(SAME)
-    shares = {control: WHOLE - body.percent, candidate: body.percent}
+    shares = {control: experiment_rules.WHOLE - body.percent, candidate: body.percent}
     await _begin(work, actor, experiment_id, published, shares)
     return await canary(work, actor, automation_id)
 
@@ -158,7 +144,7 @@ async def start(
 async def promote(work: UnitOfWork, actor: Actor, automation_id: Id) -> CanaryAnswer:
     """Let every run take the candidate. Raises ConflictError when no canary is under way."""
     await versions.lock(work, actor, automation_id)
-    release = await release_of(work, actor, automation_id)
+    release = await runnable_versions.release_of(work, actor, automation_id)
     if not _is_under_way(release):
         raise ConflictError(NONE)
     await _end(work, release, winner=_versions(release)[1])
@@ -168,7 +154,7 @@ async def promote(work: UnitOfWork, actor: Actor, automation_id: Id) -> CanaryAn
 async def stop(work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id) -> CanaryAnswer:
     """Publish the version from before again. Raises ConflictError when no canary is under way."""
     await versions.lock(work, actor, automation_id)
-    release = await release_of(work, actor, automation_id)
+    release = await runnable_versions.release_of(work, actor, automation_id)
     if not _is_under_way(release):
         raise ConflictError(NONE)
     control, _ = _versions(release)
@@ -185,23 +171,23 @@ async def _begin(
     shares: Mapping[Id, float],
 ) -> None:
     """Start the experiment about versions with these shares."""
-    numbers = await version_numbers(work, published.id, shares)
+    numbers = await runnable_versions.version_numbers(work, published.id, shares)
     creation = CreateExperiment(
         name=f"Canary of {published.label}"[:200],
-        targetType=TargetType.AUTOMATION_VERSION,
+        targetType=experiment_rules.TargetType.AUTOMATION_VERSION,
         targetKey=str(published.id),
-        assignmentUnit=AssignmentUnit.DEVICE,
-        status=ExperimentStatus.SCHEDULED,
+        assignmentUnit=experiment_rules.AssignmentUnit.DEVICE,
+        status=experiment_rules.ExperimentStatus.SCHEDULED,
         variants=[
             VariantInput(id=str(version_id), label=f"v{numbers[version_id]}", split=share)
             for version_id, share in shares.items()
         ],
     )
     await experiments.create_experiment(work, actor.principal, experiment_id, creation)
-    await _move(work, experiment_id, ExperimentStatus.RUNNING)
+    await _move(work, experiment_id, experiment_rules.ExperimentStatus.RUNNING)
 
 
-def _is_under_way(release: Release) -> bool:
+def _is_under_way(release: runnable_versions.Release) -> bool:
     """True while runs are shared out between the published version and one more."""
     if release.canary is None or release.canary["startedAt"] is None:
         return False
@@ -209,7 +195,7 @@ def _is_under_way(release: Release) -> bool:
     return len(ids) == 2 and str(release.published_version_id) in ids
 
 
-def _versions(release: Release) -> tuple[Id, Id]:
+def _versions(release: runnable_versions.Release) -> tuple[Id, Id]:
     """The ids of control and candidate."""
     assert release.canary is not None, "a canary is under way"
     ids = [Id(one["id"]) for one in release.canary["variants"]]
@@ -218,25 +204,27 @@ def _versions(release: Release) -> tuple[Id, Id]:
     return next(one for one in ids if one != candidate), candidate
 
 
-async def _end(work: UnitOfWork, release: Release, winner: Id | None) -> None:
+async def _end(work: UnitOfWork, release: runnable_versions.Release, winner: Id | None) -> None:
     """Archive the experiment; its target is free for the next one then."""
     assert release.canary is not None, "there is one to end"
     experiment_id = Id(release.canary["experimentId"])
     if winner is None:
-        await _move(work, experiment_id, ExperimentStatus.PAUSED)
+        await _move(work, experiment_id, experiment_rules.ExperimentStatus.PAUSED)
     else:
-        await _move(work, experiment_id, ExperimentStatus.COMPLETED, winner=str(winner))
-    await _move(work, experiment_id, ExperimentStatus.ARCHIVED)
+        await _move(
+            work, experiment_id, experiment_rules.ExperimentStatus.COMPLETED, winner=str(winner)
+        )
+    await _move(work, experiment_id, experiment_rules.ExperimentStatus.ARCHIVED)
 
 
 async def _move(
-    work: UnitOfWork, experiment_id: Id, status: ExperimentStatus, **others: object
+    work: UnitOfWork, experiment_id: Id, status: experiment_rules.ExperimentStatus, **others: object
 ) -> None:
     change = UpdateExperiment.model_validate({"status": status, **others})
     await experiments.update_experiment(work, experiment_id, change)
 
 
-async def _body(work: UnitOfWork, actor: Actor, release: Release) -> CanaryBody:
+async def _body(work: UnitOfWork, actor: Actor, release: runnable_versions.Release) -> CanaryBody:
     assert release.canary is not None, "a canary is under way"
     runs = await _runs(work, actor, release.id, release.canary)
     control, candidate = await _pair(work, release, runs)
@@ -249,12 +237,12 @@ async def _body(work: UnitOfWork, actor: Actor, release: Release) -> CanaryBody:
 
 
 async def _pair(
-    work: UnitOfWork, release: Release, runs: Mapping[Id, dict[RunStatus, int]]
+    work: UnitOfWork, release: runnable_versions.Release, runs: Mapping[Id, dict[RunStatus, int]]
 ) -> list[CanaryVersion]:
     """Control and candidate."""
     assert release.canary is not None, "a canary is under way"
     ids = _versions(release)
-    numbers = await version_numbers(work, release.id, ids)
+    numbers = await runnable_versions.version_numbers(work, release.id, ids)
     variants = release.canary["variants"]
     shares = {Id(variant["id"]): float(variant["split"]) for variant in variants}
     return [
@@ -273,7 +261,7 @@ async def _runs(
 ) -> Mapping[Id, dict[RunStatus, int]]:
     """The numbers of the runs that take part, by version and status."""
     rows = await work.rows(
-        select(_run.automation_version_id, _run.status, func.count().label("number"))
+        sa.select(_run.automation_version_id, _run.status, sa.func.count().label("number"))
         .where(
             _run.workspace_id == actor.workspace_id,
             _run.automation_id == automation_id,
@@ -296,18 +284,27 @@ _CHOSEN = frozenset({RunSource.TEST, RunSource.FROM_NODE, RunSource.REPLAY, RunS
 
 
 async def drawn_version(
-    work: UnitOfWork, actor: Actor, version: RunnableVersion, source: RunSource, run_id: Id
-) -> tuple[RunnableVersion, JsonObject]:
+    work: UnitOfWork,
+    actor: Actor,
+    version: runnable_versions.RunnableVersion,
+    source: RunSource,
+    run_id: Id,
+) -> tuple[runnable_versions.RunnableVersion, JsonObject]:
     """The version that a run executes instead of the published one, and its further options."""
     canary = version.canary
     if canary is None or source in _CHOSEN or not _is_on(canary, work.now):
         return version, {}
-    variants = [Variant(one["id"], one["label"], one["split"]) for one in canary["variants"]]
+    variants = [
+        experiment_rules.Variant(one["id"], one["label"], one["split"])
+        for one in canary["variants"]
+    ]
     if str(version.version_id) not in {variant.id for variant in variants}:
         # Another version was published meanwhile, and is the one to run.
         return version, {}
-    unit = _unit(AssignmentUnit(canary["unit"]), actor, run_id)
-    version_id = draw(Id(canary["experimentId"]), unit, canary["allocation"], variants)
+    unit = _unit(experiment_rules.AssignmentUnit(canary["unit"]), actor, run_id)
+    version_id = experiment_rules.draw(
+        Id(canary["experimentId"]), unit, canary["allocation"], variants
+    )
     if version_id is None:
         return version, {}
     options = {CANARY_OPTION: canary["experimentId"]}
@@ -322,11 +319,11 @@ def _is_on(canary: JsonObject, now: datetime) -> bool:
     return (starts is None or moment(starts) <= now) and (ends is None or now < moment(ends))
 
 
-def _unit(kind: AssignmentUnit, actor: Actor, run_id: Id) -> str:
+def _unit(kind: experiment_rules.AssignmentUnit, actor: Actor, run_id: Id) -> str:
     """The unit that keeps a version: a workspace, a person, or, without one, the run alone."""
-    if kind is AssignmentUnit.WORKSPACE:
+    if kind is experiment_rules.AssignmentUnit.WORKSPACE:
         return f"workspace:{actor.workspace_id}"
-    if kind is AssignmentUnit.USER and actor.person is not None:
+    if kind is experiment_rules.AssignmentUnit.USER and actor.person is not None:
         return f"user:{actor.person}"
     return f"run:{run_id}"
 
@@ -336,7 +333,7 @@ class AutomationVersions:
     """Automations as experiments ask for them: `targetKey` is one, variants are versions of it."""
 
     async def check(
-        self, work: UnitOfWork, target_key: str | None, variants: Sequence[Variant]
+        self, work: UnitOfWork, target_key: str | None, variants: Sequence[experiment_rules.Variant]
     ) -> None:
         """Raises ValidationError for an automation or a version that there is none of."""
         automation_id = None if target_key is None else parse_id(target_key)
@@ -354,26 +351,29 @@ class AutomationVersions:
     async def changed(self, work: UnitOfWork, row: ExperimentRow) -> None:
         """Write the experiment to its automation while it may run, and take it away after."""
         await runnable_versions.remove_canary(work, row.id)
-        if row.status not in {ExperimentStatus.SCHEDULED, ExperimentStatus.RUNNING}:
+        if row.status not in {
+            experiment_rules.ExperimentStatus.SCHEDULED,
+            experiment_rules.ExperimentStatus.RUNNING,
+        }:
             return
-        if row.status == ExperimentStatus.SCHEDULED and row.started_at is None:
+        if row.status == experiment_rules.ExperimentStatus.SCHEDULED and row.started_at is None:
             return
         await runnable_versions.set_canary(work, Id(row.target_key), _canary(row))
 
     async def counts(
         self, work: UnitOfWork, rows: Sequence[ExperimentRow]
-    ) -> Mapping[tuple[str, str], Counts]:
+    ) -> Mapping[tuple[str, str], experiment_rules.Counts]:
         """Counts of the runs of the experiments by version: all, succeeded, failed."""
         experiment = _run.options[CANARY_OPTION].as_string()
         version = _run.automation_version_id
         failed = _run.status.in_([RunStatus.FAILED, RunStatus.TIMED_OUT])
         totals = await work.rows(
-            select(
+            sa.select(
                 experiment.label("experiment"),
                 version.label("version"),
-                func.count().label("exposures"),
-                func.count().filter(_run.status == RunStatus.SUCCEEDED).label("conversions"),
-                func.count().filter(failed).label("errors"),
+                sa.func.count().label("exposures"),
+                sa.func.count().filter(_run.status == RunStatus.SUCCEEDED).label("conversions"),
+                sa.func.count().filter(failed).label("errors"),
             )
             .where(
                 _run.automation_id.in_([Id(row.target_key) for row in rows]),
@@ -384,7 +384,9 @@ class AutomationVersions:
             .group_by(experiment, version)
         )
         return {
-            (row.experiment, str(row.version)): Counts(row.exposures, row.conversions, row.errors)
+            (row.experiment, str(row.version)): experiment_rules.Counts(
+                row.exposures, row.conversions, row.errors
+            )
             for row in totals
         }
 

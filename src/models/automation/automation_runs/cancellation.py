@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
-from sqlalchemy import Select, func, select
+import sqlalchemy as sa
 
 from models.automation.automation_runs import slots
 from models.automation.automation_runs.node_writes import close_nodes
@@ -71,7 +71,7 @@ async def cancel_children(work: UnitOfWork, workspace_id: Id, run_id: Id) -> Non
     """Cancel the runs, of automations and of actions, that a run which has ended waited for."""
     await runs_ended(work, workspace_id, [run_id])
     children = await work.rows(
-        select(_run.id).where(
+        sa.select(_run.id).where(
             _run.workspace_id == workspace_id,
             _run.parent_run_id == run_id,
             _run.status.in_(OPEN_RUN),
@@ -91,13 +91,13 @@ async def _held_tree(work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]
     while fresh := await _by_depth(work, open_tree(workspace_id, run_ids), locked_ids):
         for run_ids_there in fresh:
             await slots.lock_of_runs(work, run_ids_there)
-            rows = select(_run.id).where(_run.id.in_(run_ids_there)).order_by(_run.id)
+            rows = sa.select(_run.id).where(_run.id.in_(run_ids_there)).order_by(_run.id)
             await work.rows(rows.with_for_update())
             locked_ids.update(run_ids_there)
     return sorted(locked_ids)
 
 
-async def _by_depth(work: UnitOfWork, tree: Select[Any], held: Collection[Id]) -> list[list[Id]]:
+async def _by_depth(work: UnitOfWork, tree: sa.Select[Any], held: Collection[Id]) -> list[list[Id]]:
     """The runs of a tree that are not held yet, callers before the runs they call.
 
     They are locked in this order: a run that calls, or ends, holds its row when it comes to ask
@@ -110,10 +110,10 @@ async def _by_depth(work: UnitOfWork, tree: Select[Any], held: Collection[Id]) -
     return [sorted(levels[depth]) for depth in sorted(levels)]
 
 
-def open_tree(workspace_id: Id, run_ids: Collection[Id]) -> Select[Any]:
+def open_tree(workspace_id: Id, run_ids: Collection[Id]) -> sa.Select[Any]:
     """The open runs among these, with all below them, and the number of runs that led to each."""
     top = (
-        select(_run.id, func.cardinality(_run.chain).label("depth"))
+        sa.select(_run.id, sa.func.cardinality(_run.chain).label("depth"))
         .where(
             _run.workspace_id == workspace_id,
             _run.id.in_(sorted(run_ids)),
@@ -123,13 +123,13 @@ def open_tree(workspace_id: Id, run_ids: Collection[Id]) -> Select[Any]:
     )
     child = automation_run.alias("child")
     tree = top.union(
-        select(child.c.id, func.cardinality(child.c.chain)).where(
+        sa.select(child.c.id, sa.func.cardinality(child.c.chain)).where(
             child.c.workspace_id == workspace_id,
             child.c.parent_run_id == top.c.id,
             child.c.status.in_(OPEN_RUN),
         )
     )
-    return select(tree.c.id, tree.c.depth)
+    return sa.select(tree.c.id, tree.c.depth)
 
 
 def _may_have_started(row: AutomationRun) -> bool:

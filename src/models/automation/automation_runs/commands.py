@@ -8,35 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import ARRAY, Uuid, any_, literal, select
+import sqlalchemy as sa
 
-from models.automation.automation_runs import slots
+from models.automation.automation_runs import queries, shapes, slots
 from models.automation.automation_runs.acceptance import RunRequest, accept, key_of
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.execution import skip_nodes
-from models.automation.automation_runs.queries import (
-    accepted_detail,
-    detail,
-    load_run,
-)
 from models.automation.automation_runs.rules import MAX_REPLAYS, OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.run_header import automation_actor, executed_plan
-from models.automation.automation_runs.shapes import (
-    MOST_RUNS,
-    REDACTED_PATHS,
-    SCHEDULE_NOTE,
-    AutomationRunDetail,
-    BatchedRun,
-    PayloadFault,
-    RunBatch,
-    RunBatchDetail,
-    RunFromNode,
-    RunNow,
-    RunOfBatch,
-    RunsBatched,
-    RunScope,
-    TestRun,
-)
 from models.automation.automation_runs.slots import accepted_start_request
 from models.automation.automation_runs.tables import AutomationRun, automation_run, node_run
 from models.automation.automations import runnable_versions
@@ -72,8 +51,8 @@ PAYLOAD_LIMIT = 1024 * 1024
 
 
 async def run_now(
-    work: UnitOfWork, actor: Actor, automation_id: Id, body: RunNow, run_id: Id | None = None
-) -> AutomationRunDetail:
+    work: UnitOfWork, actor: Actor, automation_id: Id, body: shapes.RunNow, run_id: Id | None = None
+) -> shapes.AutomationRunDetail:
     """A queued run of the published version. Raises RunError unless published and enabled.
 
     A run that has the id already is that of an earlier call, here as below.
@@ -95,10 +74,10 @@ async def test_run(
     work: UnitOfWork,
     actor: Actor,
     automation_id: Id,
-    body: TestRun,
+    body: shapes.TestRun,
     run_id: Id | None = None,  # noqa: PT028  # no test
     redacted: Sequence[str] = (),  # noqa: PT028  # no test
-) -> AutomationRunDetail:
+) -> shapes.AutomationRunDetail:
     """A queued test run of the draft, else the published version, or the one the body names.
 
     `redacted` are the paths of its payload that lack the values that came.
@@ -124,15 +103,19 @@ async def test_run(
     if stop_at is not None:
         options["stopAtNodeId"] = stop_at
     if redacted:
-        options[REDACTED_PATHS] = [*redacted]
+        options[shapes.REDACTED_PATHS] = [*redacted]
     payload = _bounded(_test_payload(body, graph.get("testPayloads") or []))
     request = RunRequest(RunSource.TEST, payload, options, run_id=run_id)
     return await _accept(work, actor, version, request)
 
 
 async def run_from_node(
-    work: UnitOfWork, actor: Actor, automation_id: Id, body: RunFromNode, run_id: Id | None = None
-) -> AutomationRunDetail:
+    work: UnitOfWork,
+    actor: Actor,
+    automation_id: Id,
+    body: shapes.RunFromNode,
+    run_id: Id | None = None,
+) -> shapes.AutomationRunDetail:
     """A queued run that starts at one node; what lies before it is reused, not repeated.
 
     See interface.md#runs-from-a-node.
@@ -167,29 +150,29 @@ async def run_from_node(
     kept = executed.nodes_by_id()
     reused = [(node.id, "", node.kind) for node in plan.nodes if node.id not in kept]
     await skip_nodes(work, actor.workspace_id, run_id, reused, outcome="reused")
-    return await detail(work, actor, automation_id, run_id)
+    return await queries.detail(work, actor, automation_id, run_id)
 
 
 async def cancel(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id
-) -> AutomationRunDetail:
+) -> shapes.AutomationRunDetail:
     """Make an open run cancelled for ever, and the runs it waits for; a finished one is returned
     unchanged.
 
     The rows' locks make this final: a node starts before it or not at all.
     """
-    await load_run(work, actor, automation_id, run_id)
+    await queries.load_run(work, actor, automation_id, run_id)
     await cancel_runs(work, actor.workspace_id, [run_id])
-    return await detail(work, actor, automation_id, run_id)
+    return await queries.detail(work, actor, automation_id, run_id)
 
 
 async def _accept(
     work: UnitOfWork, actor: Actor, version: RunnableVersion, request: RunRequest
-) -> AutomationRunDetail:
+) -> shapes.AutomationRunDetail:
     accepted = await accept(work, actor, version, request)
     if accepted.run is None or accepted.run.concurrency_key is not None or accepted.rests:
-        return await detail(work, actor, version.automation_id, accepted.run_id)
-    return await accepted_detail(work, accepted.run, accepted.node_count)
+        return await queries.detail(work, actor, version.automation_id, accepted.run_id)
+    return await queries.accepted_detail(work, accepted.run, accepted.node_count)
 
 
 async def _replayed(
@@ -197,10 +180,10 @@ async def _replayed(
 ) -> AutomationRun | None:
     if run_id is None:
         return None
-    return await load_run(work, actor, automation_id, run_id)
+    return await queries.load_run(work, actor, automation_id, run_id)
 
 
-def _named_nodes(body: RunFromNode) -> list[tuple[str, str]]:
+def _named_nodes(body: shapes.RunFromNode) -> list[tuple[str, str]]:
     """The nodes that `nodes` pins or restricts to, each with its place in the body."""
     if isinstance(body.nodes, list):
         return [(f"nodes.{index}", node_id) for index, node_id in enumerate(body.nodes)]
@@ -224,7 +207,7 @@ async def _require_iteration(
     earlier = [uuid.UUID(run_id) for run_id in replayed.options.get("replays", ())]
     inside = node_run.c.scope_key.startswith(f"{scope_key}/", autoescape=True)
     node_id = await work.scalar(
-        select(node_run.c.node_id)
+        sa.select(node_run.c.node_id)
         .where(
             node_run.c.workspace_id == replayed.workspace_id,
             node_run.c.run_id.in_([replayed.id, *earlier]),
@@ -243,9 +226,9 @@ def _executed(plan: Plan, node_id: str, options: JsonObject) -> Plan:
         raise ValidationError.at("scope", "The node is not in this loop iteration.") from None
 
 
-def _from_node_options(body: RunFromNode, replayed: AutomationRun | None) -> JsonObject:
+def _from_node_options(body: shapes.RunFromNode, replayed: AutomationRun | None) -> JsonObject:
     options: JsonObject = {}
-    if isinstance(body.scope, RunScope):
+    if isinstance(body.scope, shapes.RunScope):
         options["scope"] = body.scope.model_dump(exclude_unset=True)
     if isinstance(body.nodes, dict):
         options["pinned"] = body.nodes
@@ -257,7 +240,7 @@ def _from_node_options(body: RunFromNode, replayed: AutomationRun | None) -> Jso
     return options
 
 
-def _test_payload(body: TestRun, test_payloads: list[JsonObject]) -> JsonObject:
+def _test_payload(body: shapes.TestRun, test_payloads: list[JsonObject]) -> JsonObject:
     explicit = body.trigger_payload if body.trigger_payload is not None else body.payload
     if explicit is not None:
         return explicit
@@ -280,8 +263,8 @@ _runs = automation_run.c
 
 
 async def run_batch(
-    work: UnitOfWork, actor: Actor, automation_id: Id, batch_id: Id, body: RunBatch
-) -> RunsBatched:
+    work: UnitOfWork, actor: Actor, automation_id: Id, batch_id: Id, body: shapes.RunBatch
+) -> shapes.RunsBatched:
     """A queued run of the published version for each payload that it takes, in their order.
 
     Raises RunError unless published and enabled.
@@ -296,19 +279,19 @@ async def run_batch(
     ]
     accepted = sum(result.accepted for result in results)
     refused = len(results) - accepted
-    return RunsBatched(id=batch_id, accepted=accepted, refused=refused, results=results)
+    return shapes.RunsBatched(id=batch_id, accepted=accepted, refused=refused, results=results)
 
 
 async def get_batch(
     work: UnitOfWork, actor: Actor, automation_id: Id, batch_id: Id
-) -> RunBatchDetail:
+) -> shapes.RunBatchDetail:
     """The runs of a batch as they are now, in their order. Raises NotFoundError without any.
 
     A batch is no row of its own: the ids of its runs follow from its id.
     """
-    run_ids = any_(literal(run_ids_of(batch_id), ARRAY(Uuid)))
+    run_ids = sa.any_(sa.literal(run_ids_of(batch_id), sa.ARRAY(sa.Uuid)))
     rows = await work.rows(
-        select(_runs.id, _runs.status, _runs.created_at)
+        sa.select(_runs.id, _runs.status, _runs.created_at)
         .where(
             _runs.workspace_id == actor.workspace_id,
             _runs.automation_id == automation_id,
@@ -318,19 +301,19 @@ async def get_batch(
     )
     if not rows:
         raise NotFoundError("batch")
-    return RunBatchDetail(
+    return shapes.RunBatchDetail(
         id=batch_id,
         created_at=rows[0].created_at,
         accepted=len(rows),
         open=sum(row.status in OPEN_RUN for row in rows),
         statuses=Counter(RunStatus(row.status) for row in rows),
-        runs=[RunOfBatch(run_id=row.id, status=RunStatus(row.status)) for row in rows],
+        runs=[shapes.RunOfBatch(run_id=row.id, status=RunStatus(row.status)) for row in rows],
     )
 
 
 def run_ids_of(batch_id: Id) -> list[Id]:
     """The ids that the runs of a batch may have, in the order of their payloads."""
-    return [Id(int=(batch_id.int + number) % 2**128) for number in range(1, MOST_RUNS + 1)]
+    return [Id(int=(batch_id.int + number) % 2**128) for number in range(1, shapes.MOST_RUNS + 1)]
 
 
 async def _run(
@@ -340,19 +323,19 @@ async def _run(
     run_id: Id,
     payload: JsonObject,
     attributes: Attributes,
-) -> BatchedRun:
+) -> shapes.BatchedRun:
     # Both refuse before they write anything.
     try:
         request = manual_request(version, payload, attributes)
         run = await accept(work, actor, version, replace(request, run_id=run_id))
     except ValidationError as error:
-        details = [PayloadFault(path=one.path, message=one.message) for one in error.details]
-        return BatchedRun(
+        details = [shapes.PayloadFault(path=one.path, message=one.message) for one in error.details]
+        return shapes.BatchedRun(
             accepted=False, error=error.code, message=error.message, details=details or None
         )
     except RunError as error:
-        return BatchedRun(accepted=False, error=error.code, message=error.message)
-    return BatchedRun(accepted=True, run_id=run.run_id, status=RunStatus.QUEUED)
+        return shapes.BatchedRun(accepted=False, error=error.code, message=error.message)
+    return shapes.BatchedRun(accepted=True, run_id=run.run_id, status=RunStatus.QUEUED)
 
 
 async def _lock_slots(
@@ -411,7 +394,9 @@ async def fire(work: UnitOfWork, automation_id: Id, due: datetime) -> DueRun | N
     await keep(work, came(request.payload), {automation_id: accepted.judgement})
     run_id = accepted.run_id
     start = await accepted_start_request(work, run_id)
-    status = await work.scalar(select(automation_run.c.status).where(automation_run.c.id == run_id))
+    status = await work.scalar(
+        sa.select(automation_run.c.status).where(automation_run.c.id == run_id)
+    )
     if status not in OPEN_RUN or start is None:
         return None
     return DueRun(run_id, schedule.workspace_id, dict(start))
@@ -487,7 +472,7 @@ def _request(
     return RunRequest(
         source,
         {"scheduledAt": wire_timestamp(due), "timezone": timezone},
-        options={} if note is None else {SCHEDULE_NOTE: note},
+        options={} if note is None else {shapes.SCHEDULE_NOTE: note},
         run_id=due_run_id(schedule_id, due),
         started_by_caller=started_by_caller,
     )

@@ -10,32 +10,12 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Protocol
 
+import sqlalchemy as sa
 import structlog
-from sqlalchemy import (
-    ARRAY,
-    BindParameter,
-    ColumnElement,
-    FromClause,
-    Select,
-    Text,
-    Update,
-    and_,
-    bindparam,
-    column,
-    exists,
-    func,
-    insert,
-    literal,
-    or_,
-    select,
-    true,
-    union_all,
-    update,
-)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs import slots
+from models.automation.automation_runs import rules, run_header, slots
 from models.automation.automation_runs.acceptance import RunRequest, accept, is_too_long
 from models.automation.automation_runs.cancellation import cancel_children
 from models.automation.automation_runs.node_writes import (
@@ -44,35 +24,9 @@ from models.automation.automation_runs.node_writes import (
     NodeKey,
     close_nodes,
 )
-from models.automation.automation_runs.rules import (
-    OPEN_RUN,
-    EndedRun,
-    NodeStatus,
-    RunSource,
-    RunStatus,
-    is_test,
-)
-from models.automation.automation_runs.run_header import (
-    RunHeader,
-    automation_actor,
-    first_response,
-    header_columns,
-    leaf_outputs,
-    load_outputs,
-    read_header,
-    read_reused,
-    within_limit,
-)
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
+from models.automation.automations import queries as automation_queries
 from models.automation.automations import runnable_versions
-from models.automation.automations.queries import (
-    AUTOMATION,
-    GRAPH,
-    VERSION,
-    automation_of,
-    graph_of,
-    version_of,
-)
 from models.automation.circuit_breakers import count_failure
 from models.automation.inbox.commands import keep
 from models.automation.inbox.rules import EventSource, Judgement, Received, masked_payload
@@ -91,39 +45,39 @@ from runtime.postgresql.statements import PreparedStatement
 
 _run = automation_run.c
 
-_MAY_BEGIN = and_(
-    _run.id == bindparam("run_id"),
-    _run.status == func.any(literal(OPEN_RUN, ARRAY(Text))),
+_MAY_BEGIN = sa.and_(
+    _run.id == sa.bindparam("run_id"),
+    _run.status == sa.func.any(sa.literal(rules.OPEN_RUN, sa.ARRAY(sa.Text))),
     _run.admitted_at.is_not(None),
     ~is_resting(_run.id),
 )
 
 _BEGIN = PreparedStatement(
-    update(automation_run)
+    sa.update(automation_run)
     .where(_MAY_BEGIN)
     .values(
         # One that waits begins anew: its execution has come to none of its waits yet.
-        status=RunStatus.RUNNING.value,
-        started_at=func.coalesce(_run.started_at, bindparam("now", type_=Timestamp)),
+        status=rules.RunStatus.RUNNING.value,
+        started_at=sa.func.coalesce(_run.started_at, sa.bindparam("now", type_=Timestamp)),
     )
-    .returning(*header_columns())
+    .returning(*run_header.header_columns())
 )
 
 
-async def begin(work: Work, run_id: Id) -> RunHeader | None:
+async def begin(work: Work, run_id: Id) -> run_header.RunHeader | None:
     """`queued → running`, or anew; None when the run is closed, or may not begin yet.
 
     Repeating it changes nothing.
     """
     row = await _BEGIN.first(work, {"run_id": run_id, "now": work.now})
-    return None if row is None else read_header(row)
+    return None if row is None else run_header.read_header(row)
 
 
 _WAITS_FOR_SLOT = PreparedStatement(
-    select(_run.id).where(
-        _run.id == bindparam("run_id"),
-        _run.status == RunStatus.QUEUED.value,
-        or_(_run.admitted_at.is_(None), is_resting(_run.id)),
+    sa.select(_run.id).where(
+        _run.id == sa.bindparam("run_id"),
+        _run.status == rules.RunStatus.QUEUED.value,
+        sa.or_(_run.admitted_at.is_(None), is_resting(_run.id)),
     )
 )
 
@@ -134,9 +88,9 @@ async def waits_for_slot(work: Work, run_id: Id) -> bool:
 
 
 _SET_WAITING = PreparedStatement(
-    update(automation_run)
-    .where(_run.id == bindparam("run_id"), _run.status == RunStatus.RUNNING.value)
-    .values(status=RunStatus.WAITING.value)
+    sa.update(automation_run)
+    .where(_run.id == sa.bindparam("run_id"), _run.status == rules.RunStatus.RUNNING.value)
+    .values(status=rules.RunStatus.WAITING.value)
 )
 
 
@@ -152,7 +106,7 @@ async def finish(
     work: UnitOfWork,
     run_id: Id,
     *,
-    status: RunStatus,
+    status: rules.RunStatus,
     output: JsonObject | None,
     error: str | None = None,
     node_id: str | None = None,
@@ -178,7 +132,7 @@ async def finish(
     return True
 
 
-async def abandon(work: UnitOfWork, run_id: Id, status: RunStatus, error: str) -> bool:
+async def abandon(work: UnitOfWork, run_id: Id, status: rules.RunStatus, error: str) -> bool:
     """Close a run whose workflow cannot. Returns False when it was closed already."""
     return await finish(work, run_id, status=status, output=None, error=error)
 
@@ -206,62 +160,67 @@ async def skip_nodes_of(
         return
     names = ("run_id", "node_id", "scope_key", "node_kind")
     columns = [
-        literal([row[place] for row in rows], ARRAY(node_run.c[name].type))
+        sa.literal([row[place] for row in rows], sa.ARRAY(node_run.c[name].type))
         for place, name in enumerate(names)
     ]
-    skipped = func.unnest(*columns).table_valued(*names).render_derived("skipped")
+    skipped = sa.func.unnest(*columns).table_valued(*names).render_derived("skipped")
     constants = {
-        "workspace_id": literal(workspace_id, node_run.c.workspace_id.type),
-        "status": literal(NodeStatus.SKIPPED.value, Text),
-        "attempt": literal(0),
-        "outcome": literal(outcome, Text),
-        "completed_at": literal(work.now, Timestamp),
+        "workspace_id": sa.literal(workspace_id, node_run.c.workspace_id.type),
+        "status": sa.literal(rules.NodeStatus.SKIPPED.value, sa.Text),
+        "attempt": sa.literal(0),
+        "outcome": sa.literal(outcome, sa.Text),
+        "completed_at": sa.literal(work.now, Timestamp),
     }
     statement = upsert(node_run).from_select(
-        [*names, *constants], select(*skipped.c, *constants.values()).select_from(skipped)
+        [*names, *constants], sa.select(*skipped.c, *constants.values()).select_from(skipped)
     )
     await work.execute(statement.on_conflict_do_nothing())
 
 
 def succeeding(
-    nodes: FromClause,
-    reused: BindParameter[Any] | None = None,
-    gate: ColumnElement[bool] = RUN_IS_OPEN,
-) -> Update:
+    nodes: sa.FromClause,
+    reused: sa.BindParameter[Any] | None = None,
+    gate: sa.ColumnElement[bool] = RUN_IS_OPEN,
+) -> sa.Update:
     """The end of a run behind its gate whose nodes, with these rows, all ended well."""
-    outputs: ColumnElement[Any] = leaf_outputs(nodes)
+    outputs: sa.ColumnElement[Any] = run_header.leaf_outputs(nodes)
     return (
-        update(automation_run)
+        sa.update(automation_run)
         .where(gate)
         .values(
-            status=RunStatus.SUCCEEDED,
-            output=func.coalesce(
-                first_response(nodes), outputs if reused is None else reused.concat(outputs)
+            status=rules.RunStatus.SUCCEEDED,
+            output=sa.func.coalesce(
+                run_header.first_response(nodes),
+                outputs if reused is None else reused.concat(outputs),
             ),
-            completed_at=bindparam("now", type_=Timestamp),
+            completed_at=sa.bindparam("now", type_=Timestamp),
         )
     )
 
 
 _SUCCEED = PreparedStatement(
-    succeeding(node_run, reused=bindparam("reused", type_=_run.output.type))
+    succeeding(node_run, reused=sa.bindparam("reused", type_=_run.output.type))
 )
 
 
-async def succeed_and_follow(work: UnitOfWork, run: RunHeader, leaves: Sequence[str]) -> bool:
+async def succeed_and_follow(
+    work: UnitOfWork, run: run_header.RunHeader, leaves: Sequence[str]
+) -> bool:
     """Write the end of a run whose nodes all ended well; False when it was closed already.
 
     Its slot is handed on, and reused outputs are among its own.
     """
-    reused = {one.node_id for one in read_reused(run.options)}.intersection(leaves)
-    outputs = await load_outputs(work, run, reused, [""]) if reused else []
+    reused = {one.node_id for one in run_header.read_reused(run.options)}.intersection(leaves)
+    outputs = await run_header.load_outputs(work, run, reused, [""]) if reused else []
     await slots.lock_of_runs(work, [run.run_id])
     work.now = utc_now()
     parameters = {
         "run_id": run.run_id,
         "leaves": list(leaves),
         "now": work.now,
-        "reused": within_limit({row.node_id: row.output for row in outputs if row.succeeded}),
+        "reused": run_header.within_limit(
+            {row.node_id: row.output for row in outputs if row.succeeded}
+        ),
     }
     work.answered.add(run.run_id)
     written = await _SUCCEED.execute(work, parameters) > 0
@@ -270,9 +229,9 @@ async def succeed_and_follow(work: UnitOfWork, run: RunHeader, leaves: Sequence[
     return written
 
 
-_RUN_ID = bindparam("run_id", type_=automation_run.c.id.type)
+_RUN_ID = sa.bindparam("run_id", type_=automation_run.c.id.type)
 
-_BATCH_GATE = select(automation_run.c.id, automation_run.c.workspace_id)
+_BATCH_GATE = sa.select(automation_run.c.id, automation_run.c.workspace_id)
 
 _BATCH_FIELDS = (
     "node_id", "scope_key", "node_kind", "status", "attempt", "outcome", "case_key",
@@ -282,18 +241,18 @@ _BATCH_FIELDS = (
 _BATCH_COLUMNS = ("run_id", "workspace_id", *_BATCH_FIELDS)
 
 _BATCH = (
-    func.jsonb_to_recordset(bindparam("nodes", type_=Text).cast(JSONB))
-    .table_valued(*(column(name, node_run.c[name].type) for name in _BATCH_FIELDS))
+    sa.func.jsonb_to_recordset(sa.bindparam("nodes", type_=sa.Text).cast(JSONB))
+    .table_valued(*(sa.column(name, node_run.c[name].type) for name in _BATCH_FIELDS))
     .render_derived(name="batch", with_types=True)
 )
 
 
-def _batch_rows(gate: FromClause) -> Select[Any]:
-    return select(*gate.c, *_BATCH.c).select_from(gate.join(_BATCH, true()))
+def _batch_rows(gate: sa.FromClause) -> sa.Select[Any]:
+    return sa.select(*gate.c, *_BATCH.c).select_from(gate.join(_BATCH, sa.true()))
 
 
 _WRITE_NODES = PreparedStatement(
-    insert(node_run).from_select(
+    sa.insert(node_run).from_select(
         _BATCH_COLUMNS,
         _batch_rows(_BATCH_GATE.where(RUN_IS_OPEN).with_for_update(read=True).cte("gate")),
     )
@@ -304,22 +263,24 @@ def _writing_and_ending(*, begins: bool) -> PreparedStatement:
     passed = _MAY_BEGIN if begins else RUN_IS_OPEN
     # The stronger lock: two executions that share the row would deadlock when both end the run.
     gate = _BATCH_GATE.where(passed).with_for_update(key_share=True).cte("gate")
-    shown = exists().where(
+    is_listed = sa.exists().where(
         *(node_run.c[name] == _BATCH.c[name] for name in ("node_id", "scope_key")),
         node_run.c.run_id == gate.c.id,
     )
     # A node that the run did not come to may have been shown while the run waited.
-    fresh = _batch_rows(gate).where(or_(_BATCH.c.status != NodeStatus.SKIPPED.value, ~shown))
+    fresh = _batch_rows(gate).where(
+        sa.or_(_BATCH.c.status != rules.NodeStatus.SKIPPED.value, ~is_listed)
+    )
     names = ("run_id", "node_id", "scope_key", "node_kind", "status", "output", "completed_at")
     columns = [node_run.c[name] for name in names]
-    batch = insert(node_run).from_select(_BATCH_COLUMNS, fresh).returning(*columns).cte("ended")
-    before = select(*columns).where(node_run.c.run_id == _RUN_ID)
-    nodes = union_all(before, select(*batch.c)).subquery("nodes")
+    batch = sa.insert(node_run).from_select(_BATCH_COLUMNS, fresh).returning(*columns).cte("ended")
+    before = sa.select(*columns).where(node_run.c.run_id == _RUN_ID)
+    nodes = sa.union_all(before, sa.select(*batch.c)).subquery("nodes")
     if not begins:
         return PreparedStatement(succeeding(nodes))
-    began = func.coalesce(_run.started_at, bindparam("began", type_=Timestamp))
+    began = sa.func.coalesce(_run.started_at, sa.bindparam("began", type_=Timestamp))
     # The row as the gate has locked it: it may have begun meanwhile.
-    locked = _run.id == select(gate.c.id).scalar_subquery()
+    locked = _run.id == sa.select(gate.c.id).scalar_subquery()
     return PreparedStatement(succeeding(nodes, gate=locked).values(started_at=began))
 
 
@@ -342,7 +303,7 @@ def skipped_row(work: Work, node_id: str, scope_key: str, kind: str) -> JsonObje
     """The row of a node to which its run does not come, for a batch."""
     return {
         **_node_identity(node_id, scope_key, kind),
-        "status": NodeStatus.SKIPPED,
+        "status": rules.NodeStatus.SKIPPED,
         "attempt": 0,
         "completed_at": work.now.isoformat(),
     }
@@ -388,7 +349,7 @@ def _batch_text(rows: Sequence[JsonObject]) -> str:
 
 log = structlog.get_logger()
 
-FAILURES = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
+FAILURES = frozenset({rules.RunStatus.FAILED, rules.RunStatus.TIMED_OUT})
 
 ENDED_COLUMNS = (
     _run.id,
@@ -404,7 +365,7 @@ ENDED_COLUMNS = (
 """The columns of an ended run that `apply` needs."""
 
 
-async def apply_end_effects(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
+async def apply_end_effects(work: UnitOfWork, run: rules.EndedRun, node_id: str | None) -> None:
     """Cancel called runs, free the slot, handle a failure; `node_id` is the node that failed.
 
     Every transaction that closes a run calls this: the last one of its workflow, or the
@@ -415,7 +376,7 @@ async def apply_end_effects(work: UnitOfWork, run: EndedRun, node_id: str | None
         await slots.hand_on(work, run.automation_id, run.concurrency_key)
     if run.status in FAILURES:
         await _log_failure(work, run, node_id)
-        if not is_test(run.source, run.options):
+        if not rules.is_test(run.source, run.options):
             await count_failure(work, run.workspace_id, run.automation_id)
         if answers_for_failures(run.source, run.options):
             await _handle_failure(work, run, node_id)
@@ -423,7 +384,7 @@ async def apply_end_effects(work: UnitOfWork, run: EndedRun, node_id: str | None
 
 def answers_for_failures(source: str, options: JsonObject) -> bool:
     """True when the failure of a run is handled and notified: of a test only on request."""
-    return bool(options.get("triggerFailureAutomation", not is_test(source, options)))
+    return bool(options.get("triggerFailureAutomation", not rules.is_test(source, options)))
 
 
 def failure_run_id(run_id: Id) -> Id:
@@ -431,10 +392,10 @@ def failure_run_id(run_id: Id) -> Id:
     return derived_id(run_id, "failure")
 
 
-async def _log_failure(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
+async def _log_failure(work: UnitOfWork, run: rules.EndedRun, node_id: str | None) -> None:
     """One line in the log, once the end is written; what the node said stands in its row alone."""
     code = await work.scalar(
-        select(node_run.c.error_code)
+        sa.select(node_run.c.error_code)
         .where(
             node_run.c.workspace_id == run.workspace_id,
             node_run.c.run_id == run.id,
@@ -455,12 +416,12 @@ async def _log_failure(work: UnitOfWork, run: EndedRun, node_id: str | None) -> 
     work.after_commit.append(line)
 
 
-async def _handle_failure(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
+async def _handle_failure(work: UnitOfWork, run: rules.EndedRun, node_id: str | None) -> None:
     row = await _failed_run(work, run.id)
-    if is_test(run.source, run.options):
+    if rules.is_test(run.source, run.options):
         await _notify_author(work, run, row)
     chain = (*run.chain, run.id)
-    if run.source == RunSource.FAILURE or is_too_long(chain):
+    if run.source == rules.RunSource.FAILURE or is_too_long(chain):
         return
     payload = {
         "automationId": str(run.automation_id),
@@ -486,8 +447,10 @@ async def _handle_failure(work: UnitOfWork, run: EndedRun, node_id: str | None) 
     )
     judgement = None
     if handler is not None:
-        actor = automation_actor(run.workspace_id, handler.automation_id)
-        request = RunRequest(RunSource.FAILURE, payload, run_id=failure_run_id(run.id), chain=chain)
+        actor = run_header.automation_actor(run.workspace_id, handler.automation_id)
+        request = RunRequest(
+            rules.RunSource.FAILURE, payload, run_id=failure_run_id(run.id), chain=chain
+        )
         judgement = (await accept(work, actor, handler, request)).judgement
     elif handler_id is not None:
         _, reason = await runnable_versions.dormant(work, run.workspace_id, handler_id)
@@ -509,17 +472,19 @@ class _FailedRun(Protocol):
 async def _failed_run(work: UnitOfWork, run_id: Id) -> _FailedRun:
     """The automation and the version of a failed run."""
     row = await work.first(
-        select(
+        sa.select(
             _run.trigger_payload,
-            AUTOMATION.label,
-            AUTOMATION.item_id,
-            VERSION.created_by_user_id,
-            GRAPH.graph["failureAutomationId"].astext.label("failure_automation_id"),
+            automation_queries.AUTOMATION.label,
+            automation_queries.AUTOMATION.item_id,
+            automation_queries.VERSION.created_by_user_id,
+            automation_queries.GRAPH.graph["failureAutomationId"].astext.label(
+                "failure_automation_id"
+            ),
         )
         .select_from(automation_run)
-        .join(*automation_of(automation_run))
-        .outerjoin(*version_of(automation_run))
-        .outerjoin(*graph_of(automation_run))
+        .join(*automation_queries.automation_of(automation_run))
+        .outerjoin(*automation_queries.version_of(automation_run))
+        .outerjoin(*automation_queries.graph_of(automation_run))
         .where(_run.id == run_id),
         of=_FailedRun,
     )
@@ -527,7 +492,7 @@ async def _failed_run(work: UnitOfWork, run_id: Id) -> _FailedRun:
     return row
 
 
-async def _notify_author(work: UnitOfWork, run: EndedRun, known: _FailedRun) -> None:
+async def _notify_author(work: UnitOfWork, run: rules.EndedRun, known: _FailedRun) -> None:
     """Notify the creator of the version of a failed test; other failures become incidents."""
     if known.created_by_user_id is None:
         return

@@ -15,23 +15,9 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import psycopg
+import sqlalchemy as sa
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import to_jsonable_python
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    Select,
-    Subquery,
-    Text,
-    cast,
-    exists,
-    func,
-    literal,
-    or_,
-    select,
-    true,
-    union_all,
-)
 from sqlalchemy.exc import OperationalError
 
 from models.automation.automation_runs.rules import ENDED_RUN, OPEN_RUN, RunSource, RunStatus
@@ -79,9 +65,9 @@ class RunFilter:
     text: str | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
 
-    def conditions(self) -> list[ColumnElement[bool]]:
+    def conditions(self) -> list[sa.ColumnElement[bool]]:
         """The conditions that a row satisfies."""
-        conditions: list[ColumnElement[bool]] = []
+        conditions: list[sa.ColumnElement[bool]] = []
         if self.status is not None:
             conditions.append(_run.status == self.status)
         if self.source is not None:
@@ -100,10 +86,10 @@ class RunFilter:
         """Some of it is answered by no index."""
         return bool(self.searches(_run))
 
-    def searches(self, run: Columns) -> list[ColumnElement[bool]]:
+    def searches(self, run: Columns) -> list[sa.ColumnElement[bool]]:
         """The conditions that no index answers, on the columns of runs."""
-        seconds = func.extract(
-            "epoch", func.coalesce(run.completed_at, func.now()) - run.started_at
+        seconds = sa.func.extract(
+            "epoch", sa.func.coalesce(run.completed_at, sa.func.now()) - run.started_at
         )
         bounds = [
             (self.automation_version_id, run.automation_version_id.__eq__),
@@ -121,10 +107,10 @@ class RunFilter:
             conditions.append(_contains(run, self.text))
         return conditions
 
-    def _has_failed_node(self, run: Columns) -> ColumnElement[bool]:
+    def _has_failed_node(self, run: Columns) -> sa.ColumnElement[bool]:
         """True of runs in which a node of this id failed with this code."""
         parts = {_node.error_code: self.error_code, _node.node_id: self.failed_node_id}
-        return exists().where(
+        return sa.exists().where(
             _node.workspace_id == run.workspace_id,
             _node.run_id == run.id,
             NODE_FAILED,
@@ -132,18 +118,20 @@ class RunFilter:
         )
 
 
-def _contains(run: Columns, text: str) -> ColumnElement[bool]:
+def _contains(run: Columns, text: str) -> sa.ColumnElement[bool]:
     """True of runs with a text in their payload or error, in any case; it has no special signs.
 
     In the payload it is looked for as JSON writes it, too.
     """
-    payload = func.lower(cast(run.trigger_payload, Text))
+    payload = sa.func.lower(sa.cast(run.trigger_payload, sa.Text))
     spellings = {text, json.dumps(text, ensure_ascii=False)[1:-1]}
-    places = [(func.lower(run.error), text), *((payload, one) for one in sorted(spellings))]
-    return or_(*(func.strpos(place, func.lower(literal(one))) > 0 for place, one in places))
+    places = [(sa.func.lower(run.error), text), *((payload, one) for one in sorted(spellings))]
+    return sa.or_(
+        *(sa.func.strpos(place, sa.func.lower(sa.literal(one))) > 0 for place, one in places)
+    )
 
 
-def newest(runs: Select[Any], filters: RunFilter, limit: int) -> Select[Any]:
+def newest(runs: sa.Select[Any], filters: RunFilter, limit: int) -> sa.Select[Any]:
     """Narrow `runs` to the ones a filter lets through that may be among the newest.
 
     A rare state or source is not looked for along all runs of a workspace: the newest of each state
@@ -153,24 +141,24 @@ def newest(runs: Select[Any], filters: RunFilter, limit: int) -> Select[Any]:
     fitting = runs.where(*filters.conditions())
     if filters.attributes or (filters.status is None and filters.source is None):
         return fitting
-    return fitting.where(_run.id.in_(union_all(*_newest_ids(fitting, filters, limit))))
+    return fitting.where(_run.id.in_(sa.union_all(*_newest_ids(fitting, filters, limit))))
 
 
-def _newest_ids(fitting: Select[Any], wanted: RunFilter, limit: int) -> Iterator[Select[Any]]:
+def _newest_ids(fitting: sa.Select[Any], wanted: RunFilter, limit: int) -> Iterator[sa.Select[Any]]:
     ids = fitting.with_only_columns(_run.id).order_by(*NEWEST_FIRST).limit(limit)
     if wanted.status is None or wanted.status in OPEN_RUN:
-        yield select(ids.where(IS_OPEN).subquery().c.id)
+        yield sa.select(ids.where(IS_OPEN).subquery().c.id)
     if wanted.status is None or wanted.status in ENDED_RUN:
         status = _each(ENDED_RUN if wanted.status is None else (wanted.status,), "of_status")
         source = _each(tuple(RunSource) if wanted.source is None else (wanted.source,), "of_source")
         both = (_run.status == status.c.value, _run.source == source.c.value)
         line = ids.where(IS_ENDED, *both).correlate(status, source).lateral("line")
-        yield select(line.c.id).select_from(status.join(source, true()).join(line, true()))
+        yield sa.select(line.c.id).select_from(status.join(source, sa.true()).join(line, sa.true()))
 
 
-def _each(values: Sequence[StrEnum], name: str) -> Subquery:
-    array = literal([value.value for value in values], ARRAY(Text))
-    return select(func.unnest(array).label("value")).subquery(name)
+def _each(values: Sequence[StrEnum], name: str) -> sa.Subquery:
+    array = sa.literal([value.value for value in values], sa.ARRAY(sa.Text))
+    return sa.select(sa.func.unnest(array).label("value")).subquery(name)
 
 
 Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False, strict=False)]
@@ -302,7 +290,7 @@ Position = tuple[datetime, Id]
 
 
 async def search(
-    work: UnitOfWork, runs: Select[Any], most: int, filters: RunFilter, heavy: Sequence[str]
+    work: UnitOfWork, runs: sa.Select[Any], most: int, filters: RunFilter, heavy: Sequence[str]
 ) -> tuple[Sequence[Any], Position | None]:
     """The newest of these runs that fit, and the last that was looked at if there are more.
 
@@ -310,7 +298,7 @@ async def search(
     """
     candidates = newest(runs, filters, LOOKED_THROUGH).order_by(*NEWEST_FIRST)
     among = candidates.limit(LOOKED_THROUGH).subquery("candidate")
-    fitting = select(among).where(*filters.searches(among.c))
+    fitting = sa.select(among).where(*filters.searches(among.c))
     order = (among.c.created_at.desc(), among.c.id.desc())
     async with _within_search_time(work):
         found = await work.rows(within_budget(fitting, order, most, heavy))
@@ -324,8 +312,8 @@ async def search(
 @asynccontextmanager
 async def _within_search_time(work: UnitOfWork) -> AsyncIterator[None]:
     """Give a search up that takes too long: large payloads, or many runs at once."""
-    before = await work.scalar(select(func.current_setting("statement_timeout")))
-    await work.execute(select(func.set_config("statement_timeout", SEARCH_TIME, True)))
+    before = await work.scalar(sa.select(sa.func.current_setting("statement_timeout")))
+    await work.execute(sa.select(sa.func.set_config("statement_timeout", SEARCH_TIME, True)))
     try:
         yield
     except OperationalError as error:
@@ -333,7 +321,7 @@ async def _within_search_time(work: UnitOfWork) -> AsyncIterator[None]:
             raise
         message = "The search took too long. Narrow it by status, automation or time range."
         raise ValidationError.at("text", message) from error
-    await work.execute(select(func.set_config("statement_timeout", before, True)))
+    await work.execute(sa.select(sa.func.set_config("statement_timeout", before, True)))
 
 
 async def check_filter(
@@ -350,7 +338,7 @@ async def check_filter(
     elif version_id is not None:
         raise ValidationError.at(f"{path}.automationId", "Required with automationVersionId.")
     if version_id is not None:
-        own = select(VERSION.id).where(
+        own = sa.select(VERSION.id).where(
             VERSION.automation_id == automation_id, VERSION.id == version_id
         )
         if await work.scalar(own) is None:

@@ -6,40 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    Select,
-    Text,
-    Uuid,
-    and_,
-    any_,
-    case,
-    cast,
-    func,
-    literal,
-    not_,
-    or_,
-    select,
-    true,
-    tuple_,
-    union_all,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import distinct_on
 
+from models.automation.automation_runs import rules
 from models.automation.automation_runs.calls import called_run_id
 from models.automation.automation_runs.filters import LOOKED_THROUGH, NEWEST_FIRST, RunFilter
 from models.automation.automation_runs.node_queries import BEGAN
 from models.automation.automation_runs.queries import workspace_runs
-from models.automation.automation_runs.rules import (
-    ACTIVE_RUN,
-    ENDED_RUN,
-    ExecutedNode,
-    NodeStatus,
-    RunSource,
-    RunStatus,
-    WholeRun,
-)
 from models.automation.automation_runs.tables import (
     IS_ENDED,
     IS_FAILED,
@@ -62,7 +36,7 @@ class LastRun(Protocol):
 
     id: Id
     automation_id: Id
-    status: RunStatus
+    status: rules.RunStatus
     created_at: datetime
     started_at: datetime | None
     completed_at: datetime | None
@@ -72,11 +46,11 @@ async def last_runs_of(
     work: UnitOfWork, actor: Actor, automation_ids: Collection[Id]
 ) -> Mapping[Id, LastRun]:
     """The last runs by automation; the caller has found out which of these the actor sees."""
-    ids = select(
-        func.unnest(literal(list(automation_ids), ARRAY(Uuid))).label("automation_id")
+    ids = sa.select(
+        sa.func.unnest(sa.literal(list(automation_ids), sa.ARRAY(sa.Uuid))).label("automation_id")
     ).subquery("wanted")
     newest = (
-        select(
+        sa.select(
             _run.id,
             _run.automation_id,
             _run.status,
@@ -87,14 +61,14 @@ async def last_runs_of(
         .where(
             _run.workspace_id == actor.workspace_id,
             _run.automation_id == ids.c.automation_id,
-            _run.source != RunSource.TEST,
+            _run.source != rules.RunSource.TEST,
         )
         .order_by(_run.created_at.desc(), _run.id.desc())
         .limit(1)
         .correlate(ids)
         .lateral("newest")
     )
-    statement = select(newest).select_from(ids.join(newest, true()))
+    statement = sa.select(newest).select_from(ids.join(newest, sa.true()))
     rows = await work.rows(statement, of=LastRun)
     return {row.automation_id: row for row in rows}
 
@@ -133,20 +107,20 @@ async def recent_payloads(
 ) -> Sequence[RecentPayload]:
     """The last distinct payloads of an automation that the actor sees, the newest first."""
     newest = (
-        select(_run.id, _run.created_at, _run.trigger_payload)
+        sa.select(_run.id, _run.created_at, _run.trigger_payload)
         .where(_run.workspace_id == actor.workspace_id, _run.automation_id == automation_id)
         .order_by(_run.created_at.desc(), _run.id.desc())
         .limit(_LOOKED_AT)
         .subquery("newest")
     )
     different = (
-        select(newest)
+        sa.select(newest)
         .ext(distinct_on(newest.c.trigger_payload))
-        .where(func.pg_column_size(newest.c.trigger_payload) <= _LARGEST_PAYLOAD)
+        .where(sa.func.pg_column_size(newest.c.trigger_payload) <= _LARGEST_PAYLOAD)
         .order_by(newest.c.trigger_payload, newest.c.created_at.desc(), newest.c.id.desc())
         .subquery("different")
     )
-    ordered = select(different).order_by(different.c.created_at.desc(), different.c.id.desc())
+    ordered = sa.select(different).order_by(different.c.created_at.desc(), different.c.id.desc())
     return await work.rows(ordered.limit(most), of=RecentPayload)
 
 
@@ -154,11 +128,11 @@ async def recent_outcomes(
     work: UnitOfWork, actor: Actor, automation_ids: Collection[Id], most: int
 ) -> Mapping[Id, Outcomes]:
     """The outcomes by automation; the caller has found out which of these the actor sees."""
-    ids = select(
-        func.unnest(literal(list(automation_ids), ARRAY(Uuid))).label("automation_id")
+    ids = sa.select(
+        sa.func.unnest(sa.literal(list(automation_ids), sa.ARRAY(sa.Uuid))).label("automation_id")
     ).subquery("wanted")
     newest = (
-        select(_run.status, _run.source, _run.created_at)
+        sa.select(_run.status, _run.source, _run.created_at)
         .where(_run.workspace_id == actor.workspace_id, _run.automation_id == ids.c.automation_id)
         .order_by(_run.created_at.desc(), _run.id.desc())
         .limit(_LOOKED_AT)
@@ -166,17 +140,17 @@ async def recent_outcomes(
         .subquery("newest")
     )
     endings = (
-        select(newest.c.status, newest.c.created_at)
-        .where(newest.c.status.in_(ENDED_RUN), newest.c.source != RunSource.TEST)
+        sa.select(newest.c.status, newest.c.created_at)
+        .where(newest.c.status.in_(rules.ENDED_RUN), newest.c.source != rules.RunSource.TEST)
         .limit(most)
         .lateral("ended")
     )
-    succeeded = func.count().filter(endings.c.status == RunStatus.SUCCEEDED)
-    since = func.min(endings.c.created_at).label("since")
-    counts = func.count().label("ended"), succeeded.label("succeeded"), since
+    succeeded = sa.func.count().filter(endings.c.status == rules.RunStatus.SUCCEEDED)
+    since = sa.func.min(endings.c.created_at).label("since")
+    counts = sa.func.count().label("ended"), succeeded.label("succeeded"), since
     rows = await work.rows(
-        select(ids.c.automation_id, *counts)
-        .select_from(ids.join(endings, true()))
+        sa.select(ids.c.automation_id, *counts)
+        .select_from(ids.join(endings, sa.true()))
         .group_by(ids.c.automation_id)
     )
     return {row.automation_id: Outcomes(row.ended, row.succeeded, row.since) for row in rows}
@@ -187,9 +161,9 @@ MOST_LOOKED_AT = 10_000
 MOST_ENDED = 300
 """Ended runs of each state and source, the ones accepted last, that are looked at."""
 
-_IS_NO_TEST = and_(
-    _run.source != RunSource.TEST,
-    not_(_run.options.contains({"test": True})),
+_IS_NO_TEST = sa.and_(
+    _run.source != rules.RunSource.TEST,
+    sa.not_(_run.options.contains({"test": True})),
 )
 
 
@@ -226,16 +200,16 @@ async def ended_since(
     automation_id: Id,
     filters: RunFilter,
     since: datetime,
-    statuses: Sequence[RunStatus] = ENDED_RUN,
+    statuses: Sequence[rules.RunStatus] = rules.ENDED_RUN,
 ) -> WatchedRun | None:
     """A run of an automation that ended since a moment in one of these states; None without any.
 
     Ends have no index of their own: the newest runs of each state and source are looked at.
     """
     runs = _watched(actor, automation_id, filters).where(IS_ENDED)
-    sources = [source for source in RunSource if source is not RunSource.TEST]
+    sources = [source for source in rules.RunSource if source is not rules.RunSource.TEST]
     parts = [
-        select(
+        sa.select(
             runs.where(_run.status == status, _run.source == source)
             .order_by(_run.created_at.desc(), _run.id.desc())
             .limit(MOST_ENDED)
@@ -244,8 +218,8 @@ async def ended_since(
         for status in statuses
         for source in sources
     ]
-    every = union_all(*parts).subquery("every")
-    fitting = select(every.c.id, every.c.completed_at.label("moment")).where(
+    every = sa.union_all(*parts).subquery("every")
+    fitting = sa.select(every.c.id, every.c.completed_at.label("moment")).where(
         every.c.completed_at >= since, *filters.searches(every.c)
     )
     return await work.first(fitting.limit(1), of=WatchedRun)
@@ -261,11 +235,11 @@ async def longest_active(
     """The open run that was started first, if that was before a moment."""
     runs = _watched(actor, automation_id, filters)
     parts = [
-        select(_oldest_watched(runs, filters, status, "started_at").subquery())
-        for status in ACTIVE_RUN
+        sa.select(_oldest_watched(runs, filters, status, "started_at").subquery())
+        for status in rules.ACTIVE_RUN
     ]
-    every = union_all(*parts).subquery("every")
-    longest = select(every).where(every.c.moment < before).order_by(every.c.moment)
+    every = sa.union_all(*parts).subquery("every")
+    longest = sa.select(every).where(every.c.moment < before).order_by(every.c.moment)
     return await work.first(longest.limit(1), of=WatchedRun)
 
 
@@ -278,30 +252,30 @@ async def oldest_queued(
 ) -> WatchedRun | None:
     """The queued run that was accepted first, if that was before a moment."""
     runs = _watched(actor, automation_id, filters)
-    queued = _oldest_watched(runs, filters, RunStatus.QUEUED, "created_at").subquery()
-    oldest = select(queued).where(queued.c.moment < before).order_by(queued.c.moment)
+    queued = _oldest_watched(runs, filters, rules.RunStatus.QUEUED, "created_at").subquery()
+    oldest = sa.select(queued).where(queued.c.moment < before).order_by(queued.c.moment)
     return await work.first(oldest.limit(1), of=WatchedRun)
 
 
-def _watched(actor: Actor, automation_id: Id | None, filters: RunFilter) -> Select[Any]:
+def _watched(actor: Actor, automation_id: Id | None, filters: RunFilter) -> sa.Select[Any]:
     runs = workspace_runs(actor, Level.VIEW).where(_IS_NO_TEST, *filters.conditions())
     return runs if automation_id is None else runs.where(_run.automation_id == automation_id)
 
 
 def _oldest_watched(
-    runs: Select[Any], filters: RunFilter, status: RunStatus, moment: str
-) -> Select[Any]:
+    runs: sa.Select[Any], filters: RunFilter, status: rules.RunStatus, moment: str
+) -> sa.Select[Any]:
     """The oldest open runs of a state, with a moment; ids grow with time."""
     of_state = runs.where(IS_OPEN, _run.status == status)
     return _fitting_runs(of_state, _run.id.asc(), filters, moment, MOST_LOOKED_AT)
 
 
 def _fitting_runs(
-    runs: Select[Any], order: ColumnElement[Any], filters: RunFilter, moment: str, most: int
-) -> Select[Any]:
+    runs: sa.Select[Any], order: sa.ColumnElement[Any], filters: RunFilter, moment: str, most: int
+) -> sa.Select[Any]:
     """The first of these runs that fit what no index answers, with the moment."""
     first = runs.order_by(order).limit(MOST_LOOKED_AT).subquery()
-    fitting = select(first.c.id, first.c[moment].label("moment"))
+    fitting = sa.select(first.c.id, first.c[moment].label("moment"))
     return fitting.where(*filters.searches(first.c)).limit(most)
 
 
@@ -322,10 +296,10 @@ class NodeValues(Protocol):
 
 async def executed_nodes(
     work: UnitOfWork, actor: Actor, run_id: Id, most: int
-) -> Sequence[ExecutedNode]:
+) -> Sequence[rules.ExecutedNode]:
     """The nodes of a run in the order they began, at most so many."""
     first = (
-        select(node_run)
+        sa.select(node_run)
         .where(_node.workspace_id == actor.workspace_id, _node.run_id == run_id)
         .order_by(BEGAN, _node.node_id, _node.scope_key)
         .limit(most)
@@ -333,13 +307,13 @@ async def executed_nodes(
     )
     # Outside: of the nodes that are left out no value is read.
     return await work.rows(
-        select(
+        sa.select(
             *(first.c[name] for name in _FACTS),
             (first.c.outcome.is_not_distinct_from("reused")).label("reused"),
-            func.jsonb_hash_extended(first.c.input, 0).label("input_digest"),
-            func.jsonb_hash_extended(first.c.output, 0).label("output_digest"),
+            sa.func.jsonb_hash_extended(first.c.input, 0).label("input_digest"),
+            sa.func.jsonb_hash_extended(first.c.output, 0).label("output_digest"),
         ),
-        of=ExecutedNode,
+        of=rules.ExecutedNode,
     )
 
 
@@ -362,38 +336,42 @@ async def node_values(
 ) -> Sequence[NodeValues]:
     """The inputs and outputs of nodes, by node id and scope key."""
     values = (
-        case((func.octet_length(cast(column, Text)) <= _LARGEST_VALUE, column)).label(column.name)
+        sa.case((sa.func.octet_length(sa.cast(column, sa.Text)) <= _LARGEST_VALUE, column)).label(
+            column.name
+        )
         for column in (_node.input, _node.output)
     )
     return await work.rows(
-        select(_node.node_id, _node.scope_key, *values).where(
+        sa.select(_node.node_id, _node.scope_key, *values).where(
             _node.workspace_id == actor.workspace_id,
             _node.run_id == run_id,
-            tuple_(_node.node_id, _node.scope_key).in_(places),
+            sa.tuple_(_node.node_id, _node.scope_key).in_(places),
         ),
         of=NodeValues,
     )
 
 
-async def last_success_before(work: UnitOfWork, run: WholeRun) -> Id | None:
+async def last_success_before(work: UnitOfWork, run: rules.WholeRun) -> Id | None:
     """The newest run of the same automation that succeeded before a run, and is no test.
 
     It is looked for among ten thousand runs, however many there are.
     """
     before = (
-        select(_run.id, _run.status, _run.source)
+        sa.select(_run.id, _run.status, _run.source)
         .where(
             _run.workspace_id == run.workspace_id,
             _run.automation_id == run.automation_id,
-            tuple_(_run.created_at, _run.id) < tuple_(run.created_at, run.id),
+            sa.tuple_(_run.created_at, _run.id) < sa.tuple_(run.created_at, run.id),
         )
         .order_by(*NEWEST_FIRST)
         .limit(LOOKED_THROUGH)
         .subquery("before")
     )
     run_id: Id | None = await work.scalar(
-        select(before.c.id)
-        .where(before.c.status == RunStatus.SUCCEEDED, before.c.source != RunSource.TEST)
+        sa.select(before.c.id)
+        .where(
+            before.c.status == rules.RunStatus.SUCCEEDED, before.c.source != rules.RunSource.TEST
+        )
         .limit(1)
     )
     return run_id
@@ -416,10 +394,10 @@ async def with_called_runs(
     ids: Collection[Id] = {run_id}
     while ids and len(reached) <= most:
         rows = await work.rows(
-            select(_run.id, _run.automation_id, _run.status)
+            sa.select(_run.id, _run.automation_id, _run.status)
             .where(
                 _run.workspace_id == workspace_id,
-                or_(_run.id == any_(_ids(ids)), _run.parent_run_id == any_(_ids(level))),
+                sa.or_(_run.id == sa.any_(_ids(ids)), _run.parent_run_id == sa.any_(_ids(level))),
             )
             .limit(most + 1),
             of=CalledRun,
@@ -433,15 +411,15 @@ async def with_called_runs(
 async def _called(work: UnitOfWork, run_ids: Collection[Id]) -> set[Id]:
     """The ids of the runs that nodes of these runs called."""
     rows = await work.rows(
-        select(_node.run_id, _node.node_id, _node.scope_key).where(
-            _node.run_id == any_(_ids(run_ids)), _node.node_kind == NodeKind.CALL_AUTOMATION
+        sa.select(_node.run_id, _node.node_id, _node.scope_key).where(
+            _node.run_id == sa.any_(_ids(run_ids)), _node.node_kind == NodeKind.CALL_AUTOMATION
         )
     )
     return {called_run_id(row.run_id, row.node_id, row.scope_key) for row in rows}
 
 
-def _ids(ids: Collection[Id]) -> ColumnElement[Any]:
-    return literal(sorted(ids), ARRAY(Uuid))
+def _ids(ids: Collection[Id]) -> sa.ColumnElement[Any]:
+    return sa.literal(sorted(ids), sa.ARRAY(sa.Uuid))
 
 
 class OutsideEffect(Protocol):
@@ -472,13 +450,13 @@ async def outside_effects(
     Of an automation that the actor does not see there is no label.
     """
     visible = open_automations(actor, Level.VIEW).subquery("open")
-    label = case((AUTOMATION.id.in_(select(visible.c.id)), AUTOMATION.label))
+    label = sa.case((AUTOMATION.id.in_(sa.select(visible.c.id)), AUTOMATION.label))
     counts = (
-        func.count().filter(_node.status == NodeStatus.SUCCEEDED).label("succeeded"),
-        func.count().filter(_node.status == NodeStatus.FAILED).label("failed"),
+        sa.func.count().filter(_node.status == rules.NodeStatus.SUCCEEDED).label("succeeded"),
+        sa.func.count().filter(_node.status == rules.NodeStatus.FAILED).label("failed"),
     )
     return await work.rows(
-        select(
+        sa.select(
             _run.automation_id,
             label.label("automation_label"),
             _node.node_id,
@@ -488,9 +466,9 @@ async def outside_effects(
         .join(node_run, _node.run_id == _run.id)
         .join(*automation_of(automation_run))
         .where(
-            _run.id == any_(_ids(run_ids)),
+            _run.id == sa.any_(_ids(run_ids)),
             _node.node_kind.in_(_OUTSIDE),
-            _node.status.in_([NodeStatus.SUCCEEDED, NodeStatus.FAILED]),
+            _node.status.in_([rules.NodeStatus.SUCCEEDED, rules.NodeStatus.FAILED]),
         )
         .group_by(
             _run.automation_id, AUTOMATION.id, AUTOMATION.label, _node.node_id, _node.node_kind
@@ -510,11 +488,11 @@ MOST_RECORDS = 100
 
 async def touched_records(work: UnitOfWork, run_ids: Sequence[Id]) -> Mapping[Id, Sequence[Id]]:
     """The ids of the records by run, as runs name them: some may be gone or never have been."""
-    wanted = literal(list(run_ids), ARRAY(Uuid))
-    about = select(
+    wanted = sa.literal(list(run_ids), sa.ARRAY(sa.Uuid))
+    about = sa.select(
         _run.id.label("run_id"), _run.trigger_payload["record"]["id"].astext.label("record_id")
-    ).where(_run.id == any_(wanted))
-    rows = await work.rows(union_all(about, _written_records(wanted)))
+    ).where(_run.id == sa.any_(wanted))
+    rows = await work.rows(sa.union_all(about, _written_records(wanted)))
     touched: defaultdict[Id, dict[Id, None]] = defaultdict(dict)
     for row in rows:
         record_id = None if row.record_id is None else parse_id(row.record_id)
@@ -525,23 +503,23 @@ async def touched_records(work: UnitOfWork, run_ids: Sequence[Id]) -> Mapping[Id
 
 async def written_record_ids(work: UnitOfWork, run_ids: Sequence[Id]) -> set[Id]:
     """The ids of the records that the first nodes of these runs wrote, as far as they are ids."""
-    rows = await work.rows(_written_records(literal(list(run_ids), ARRAY(Uuid))))
+    rows = await work.rows(_written_records(sa.literal(list(run_ids), sa.ARRAY(sa.Uuid))))
     return {parsed for row in rows if row.record_id and (parsed := parse_id(row.record_id))}
 
 
-def _written_records(run_ids: ColumnElement[Any]) -> Select[Any]:
+def _written_records(run_ids: sa.ColumnElement[Any]) -> sa.Select[Any]:
     """The records that the first nodes of runs wrote."""
     nodes = (
-        select(_node.node_kind, _node.status, _node.output)
+        sa.select(_node.node_kind, _node.status, _node.output)
         .where(_node.run_id == _run.id)
         .order_by(_node.node_id, _node.scope_key)
         .limit(MOST_NODES)
         .lateral("nodes")
     )
-    wrote = (nodes.c.node_kind.in_(_WRITING), nodes.c.status == NodeStatus.SUCCEEDED)
+    wrote = (nodes.c.node_kind.in_(_WRITING), nodes.c.status == rules.NodeStatus.SUCCEEDED)
     record_id = nodes.c.output["record"]["id"].astext
     return (
-        select(_run.id, record_id.label("record_id"))
-        .select_from(automation_run.join(nodes, true()))
-        .where(_run.id == any_(run_ids), *wrote)
+        sa.select(_run.id, record_id.label("record_id"))
+        .select_from(automation_run.join(nodes, sa.true()))
+        .where(_run.id == sa.any_(run_ids), *wrote)
     )

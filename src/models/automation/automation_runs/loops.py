@@ -8,23 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    Integer,
-    Select,
-    Text,
-    Uuid,
-    and_,
-    bindparam,
-    cast,
-    func,
-    literal,
-    literal_column,
-    or_,
-    select,
-)
-from sqlalchemy import update as change
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -44,32 +28,33 @@ ERRORS_SHOWN = 100
 
 _node = node_run.c
 _THIS = (
-    _node.workspace_id == bindparam("workspace_id"),
-    _node.run_id == bindparam("run_id"),
-    _node.node_id == bindparam("node_id"),
-    _node.scope_key == bindparam("scope_key"),
+    _node.workspace_id == sa.bindparam("workspace_id"),
+    _node.run_id == sa.bindparam("run_id"),
+    _node.node_id == sa.bindparam("node_id"),
+    _node.scope_key == sa.bindparam("scope_key"),
 )
-_READ = PreparedStatement(select(_node.input, _node.output).where(*_THIS))
-_PROGRESS = PreparedStatement(select(_node.output).where(*_THIS))
+_READ = PreparedStatement(sa.select(_node.input, _node.output).where(*_THIS))
+_PROGRESS = PreparedStatement(sa.select(_node.output).where(*_THIS))
 _ENDED = PreparedStatement(
-    select(_node.node_id, _node.status, _node.attempt, _node.outcome, _node.case_key).where(
-        _node.workspace_id == bindparam("workspace_id"),
-        _node.run_id == bindparam("run_id"),
-        _node.scope_key == bindparam("scope_key"),
-        _node.status == func.any(literal([NodeStatus.SUCCEEDED, NodeStatus.FAILED], ARRAY(Text))),
+    sa.select(_node.node_id, _node.status, _node.attempt, _node.outcome, _node.case_key).where(
+        _node.workspace_id == sa.bindparam("workspace_id"),
+        _node.run_id == sa.bindparam("run_id"),
+        _node.scope_key == sa.bindparam("scope_key"),
+        _node.status
+        == sa.func.any(sa.literal([NodeStatus.SUCCEEDED, NodeStatus.FAILED], sa.ARRAY(sa.Text))),
     )
 )
-_RUN_IDS = bindparam("run_ids", type_=ARRAY(Uuid))
+_RUN_IDS = sa.bindparam("run_ids", type_=sa.ARRAY(sa.Uuid))
 _EARLIER = PreparedStatement(
-    select(_node.run_id, _node.input)
+    sa.select(_node.run_id, _node.input)
     .where(
-        _node.workspace_id == bindparam("workspace_id"),
-        _node.run_id == func.any(_RUN_IDS),
-        _node.node_id == bindparam("node_id"),
-        _node.scope_key == bindparam("scope_key"),
+        _node.workspace_id == sa.bindparam("workspace_id"),
+        _node.run_id == sa.func.any(_RUN_IDS),
+        _node.node_id == sa.bindparam("node_id"),
+        _node.scope_key == sa.bindparam("scope_key"),
         _node.input.is_not(None),
     )
-    .order_by(func.array_position(_RUN_IDS, _node.run_id))
+    .order_by(sa.func.array_position(_RUN_IDS, _node.run_id))
 )
 
 
@@ -135,14 +120,14 @@ async def reuse_items(
     A failure is reused where an edge handles it. A stop node is not reused.
     """
     earlier = replace(key, run_id=run_id)
-    stands = or_(
+    stands = sa.or_(
         _node.status == NodeStatus.SUCCEEDED,
-        and_(_node.status == NodeStatus.FAILED, _node.node_id.in_(handled)),
+        sa.and_(_node.status == NodeStatus.FAILED, _node.node_id.in_(handled)),
     )
-    now = literal(work.now, Timestamp)
-    ended = select(literal(key.run_id, Uuid), *(_node[name] for name in _REUSED), now, now).where(
-        *_inside(earlier), _node.node_id.in_(nodes), _node.node_kind != NodeKind.STOP, stands
-    )
+    now = sa.literal(work.now, Timestamp)
+    ended = sa.select(
+        sa.literal(key.run_id, sa.Uuid), *(_node[name] for name in _REUSED), now, now
+    ).where(*_inside(earlier), _node.node_id.in_(nodes), _node.node_kind != NodeKind.STOP, stands)
     columns = ("run_id", *_REUSED, "started_at", "completed_at")
     await work.execute(upsert(node_run).from_select(columns, ended).on_conflict_do_nothing())
 
@@ -155,8 +140,8 @@ async def keep_progress(work: UnitOfWork, key: NodeKey, progress: JsonObject) ->
 async def has_begun(work: UnitOfWork, key: NodeKey, index: int) -> bool:
     """True when an iteration of a loop has begun, in an execution before this one."""
     scope_key = NodeRef(key.node_id, key.scope_key).iteration(index)
-    inside = func.starts_with(_node.scope_key, f"{scope_key}/")
-    begun = select(_node.node_id).where(
+    inside = sa.func.starts_with(_node.scope_key, f"{scope_key}/")
+    begun = sa.select(_node.node_id).where(
         _node.workspace_id == key.workspace_id,
         _node.run_id == key.run_id,
         (_node.scope_key == scope_key) | inside,
@@ -178,7 +163,7 @@ async def resume_loop(work: UnitOfWork, key: NodeKey) -> None:
 async def cancel_iterations(work: UnitOfWork, key: NodeKey) -> None:
     """Cancel the open nodes in the iterations of a failed loop."""
     await work.execute(
-        change(node_run)
+        sa.update(node_run)
         .where(*_inside(key), _node.status.in_(OPEN_NODE))
         .values(status=NodeStatus.CANCELLED, completed_at=work.now)
     )
@@ -189,26 +174,26 @@ async def failed_items(
 ) -> Sequence[FailedItem]:
     """The first iterations in which one of these nodes failed, with `total`, by index."""
     # Written out, because DISTINCT ON and ORDER BY have to be the same text.
-    behind: ColumnElement[int] = literal_column(str(len(_iterations(key)) + 1))
-    index = cast(func.substr(_node.scope_key, behind), Integer)
+    behind: sa.ColumnElement[int] = sa.literal_column(str(len(_iterations(key)) + 1))
+    index = sa.cast(sa.func.substr(_node.scope_key, behind), sa.Integer)
     first = (
-        select(index.label("index"), _node.node_id, _node.error)
+        sa.select(index.label("index"), _node.node_id, _node.error)
         .ext(distinct_on(index))
         .where(*_inside(key), _node.node_id.in_(nodes), _node.status == NodeStatus.FAILED)
         .order_by(index, _node.completed_at)
         .cte("failed")
     )
-    total = select(func.count()).select_from(first).scalar_subquery()
+    total = sa.select(sa.func.count()).select_from(first).scalar_subquery()
     return await work.rows(
-        select(first, total.label("total")).order_by(first.c.index).limit(ERRORS_SHOWN),
+        sa.select(first, total.label("total")).order_by(first.c.index).limit(ERRORS_SHOWN),
         of=FailedItem,
     )
 
 
 async def collected_bytes(work: UnitOfWork, key: NodeKey, node_id: str) -> int:
     """The size of all outputs of a body node together."""
-    size = func.sum(func.octet_length(cast(_node.output, Text)))
-    return int(await work.scalar(_outputs(key, node_id, func.coalesce(size, 0))))
+    size = sa.func.sum(sa.func.octet_length(sa.cast(_node.output, sa.Text)))
+    return int(await work.scalar(_outputs(key, node_id, sa.func.coalesce(size, 0))))
 
 
 async def collected(work: UnitOfWork, key: NodeKey, node_id: str) -> dict[int, JsonObject]:
@@ -218,17 +203,17 @@ async def collected(work: UnitOfWork, key: NodeKey, node_id: str) -> dict[int, J
     return {int(row.scope_key[start:]): row.output for row in rows}
 
 
-def _outputs(key: NodeKey, node_id: str, *columns: ColumnElement[Any]) -> Select[Any]:
+def _outputs(key: NodeKey, node_id: str, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
     succeeded = _node.status == NodeStatus.SUCCEEDED
-    return select(*columns).where(*_inside(key), _node.node_id == node_id, succeeded)
+    return sa.select(*columns).where(*_inside(key), _node.node_id == node_id, succeeded)
 
 
-def _inside(key: NodeKey) -> tuple[ColumnElement[bool], ...]:
+def _inside(key: NodeKey) -> tuple[sa.ColumnElement[bool], ...]:
     """The nodes of a loop's iterations."""
     return (
         _node.workspace_id == key.workspace_id,
         _node.run_id == key.run_id,
-        func.starts_with(_node.scope_key, _iterations(key)),
+        sa.func.starts_with(_node.scope_key, _iterations(key)),
     )
 
 
@@ -247,7 +232,7 @@ def _identity(key: NodeKey) -> JsonObject:
 
 async def _change(work: UnitOfWork, key: NodeKey, origin: NodeStatus, **values: object) -> None:
     await work.execute(
-        change(node_run)
+        sa.update(node_run)
         .where(
             _node.workspace_id == key.workspace_id,
             _node.run_id == key.run_id,

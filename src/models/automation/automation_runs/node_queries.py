@@ -6,35 +6,10 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    Text,
-    bindparam,
-    case,
-    func,
-    literal,
-    select,
-    true,
-    tuple_,
-)
+import sqlalchemy as sa
 
-from models.automation.automation_runs.rules import (
-    ACTIVE_RUN,
-    OPEN_NODE,
-    OPEN_RUN,
-    NodeStatus,
-    RunRow,
-    RunStatus,
-    RunStatusRow,
-)
+from models.automation.automation_runs import rules, shapes
 from models.automation.automation_runs.run_header import FirstNode, changes_start, first_nodes
-from models.automation.automation_runs.shapes import (
-    NodeRunAttemptShape,
-    NodeRunList,
-    NodeRunShape,
-    NodeRunWithAttempts,
-)
 from models.automation.automation_runs.tables import (
     AutomationRun,
     NodeRun,
@@ -61,20 +36,25 @@ MAX_WAITING = 100
 
 _run = automation_run.c
 _node = node_run.c
-BEGAN: ColumnElement[Any] = func.coalesce(_node.started_at, _node.completed_at)
+BEGAN: sa.ColumnElement[Any] = sa.func.coalesce(_node.started_at, _node.completed_at)
 """The time a node run was inserted. It never changes, so that pages are stable."""
 _ORDER = (BEGAN, _node.node_id, _node.scope_key)
 _HEAVY = ("input", "output")
 
-_IMPORTANCE = case(
-    (_node.status == func.any(literal([*OPEN_NODE, NodeStatus.FAILED], ARRAY(Text))), 0),
+_IMPORTANCE = sa.case(
+    (
+        _node.status
+        == sa.func.any(sa.literal([*rules.OPEN_NODE, rules.NodeStatus.FAILED], sa.ARRAY(sa.Text))),
+        0,
+    ),
     (_node.scope_key == "", 1),
     else_=2,
 )
 _SHOWN = PreparedStatement(
     within_budget(
-        select(node_run).where(
-            _node.workspace_id == bindparam("workspace_id"), _node.run_id == bindparam("run_id")
+        sa.select(node_run).where(
+            _node.workspace_id == sa.bindparam("workspace_id"),
+            _node.run_id == sa.bindparam("run_id"),
         ),
         (_IMPORTANCE, *_ORDER),
         SHOWN + 1,
@@ -84,11 +64,11 @@ _SHOWN = PreparedStatement(
 )
 
 _WAITING = (
-    select(_node.node_id, _node.scope_key, _node.node_kind, _node.due_at, BEGAN.label("began"))
+    sa.select(_node.node_id, _node.scope_key, _node.node_kind, _node.due_at, BEGAN.label("began"))
     .where(
         _node.workspace_id == _run.workspace_id,
         _node.run_id == _run.id,
-        _node.status == NodeStatus.WAITING,
+        _node.status == rules.NodeStatus.WAITING,
     )
     .order_by(*_ORDER)
     .limit(MAX_WAITING)
@@ -98,7 +78,7 @@ _WAITING = (
 
 async def shown_nodes(
     work: UnitOfWork, actor: Actor, run_id: Id
-) -> tuple[list[NodeRunShape], bool]:
+) -> tuple[list[shapes.NodeRunShape], bool]:
     """The node runs that the answer about a run holds, in the order they began.
 
     Also returns whether some are left out. As many are kept as the budget of an answer carries:
@@ -109,7 +89,7 @@ async def shown_nodes(
     return [node_shape(row) for row in sorted(kept, key=_position)], len(found) > len(kept)
 
 
-def lacks_outputs(run: AutomationRun, nodes: Sequence[NodeRunShape]) -> bool:
+def lacks_outputs(run: AutomationRun, nodes: Sequence[shapes.NodeRunShape]) -> bool:
     """True when the run's output leaves out the output of one of these nodes, for lack of room."""
     if any(node.node_kind == NodeKind.RESPOND for node in nodes):
         return False
@@ -121,10 +101,10 @@ def lacks_outputs(run: AutomationRun, nodes: Sequence[NodeRunShape]) -> bool:
 
 
 async def show_last_errors(
-    work: UnitOfWork, actor: Actor, run_id: Id, nodes: Sequence[NodeRunShape]
+    work: UnitOfWork, actor: Actor, run_id: Id, nodes: Sequence[shapes.NodeRunShape]
 ) -> None:
     """Add `metadata.lastError` to the running nodes whose earlier attempt failed."""
-    running = [node for node in nodes if node.status is NodeStatus.RUNNING]
+    running = [node for node in nodes if node.status is rules.NodeStatus.RUNNING]
     if not running:
         return
     attempts = await _attempts(work, actor, run_id, running)
@@ -133,18 +113,18 @@ async def show_last_errors(
             node.metadata["lastError"] = failed[-1].error
 
 
-async def progress(work: UnitOfWork, run: RunRow) -> JsonObject:
+async def progress(work: UnitOfWork, run: rules.RunRow) -> JsonObject:
     """The counts of a run's nodes: ended ones, and all known so far.
 
     A node that has not begun counts once; a node in a loop counts once for each iteration that
     has begun.
     """
-    ended = [NodeStatus.SUCCEEDED, NodeStatus.FAILED, NodeStatus.SKIPPED]
+    ended = [rules.NodeStatus.SUCCEEDED, rules.NodeStatus.FAILED, rules.NodeStatus.SKIPPED]
     counts = await work.first(
-        select(
-            func.count().filter(_node.status.in_(ended)).label("done"),
-            func.count().label("known"),
-            func.count(_node.node_id.distinct()).label("begun"),
+        sa.select(
+            sa.func.count().filter(_node.status.in_(ended)).label("done"),
+            sa.func.count().label("known"),
+            sa.func.count(_node.node_id.distinct()).label("begun"),
         ).where(_node.workspace_id == run.workspace_id, _node.run_id == run.id)
     )
     assert counts is not None, "a row of aggregates"
@@ -153,11 +133,11 @@ async def progress(work: UnitOfWork, run: RunRow) -> JsonObject:
 
 
 async def node_status(
-    work: UnitOfWork, run: RunStatusRow, node_id: str, scope_key: str
+    work: UnitOfWork, run: rules.RunStatusRow, node_id: str, scope_key: str
 ) -> str | None:
     """The status of a node in a scope of a run; None when it was not reached yet."""
     status: str | None = await work.scalar(
-        select(_node.status).where(
+        sa.select(_node.status).where(
             _node.workspace_id == run.workspace_id,
             _node.run_id == run.id,
             _node.node_id == node_id,
@@ -172,7 +152,7 @@ async def due_time(
 ) -> datetime | None:
     """The moment at which the wait of a node ends by itself, if there is one."""
     due_at: datetime | None = await work.scalar(
-        select(_node.due_at).where(
+        sa.select(_node.due_at).where(
             _node.workspace_id == workspace_id,
             _node.run_id == run_id,
             _node.node_id == node_id,
@@ -187,15 +167,15 @@ def progress_of(done: int, total: int) -> JsonObject:
     return {"done": done, "total": total}
 
 
-async def waits(work: UnitOfWork, runs: Sequence[RunStatusRow]) -> dict[Id, list[JsonObject]]:
+async def waits(work: UnitOfWork, runs: Sequence[rules.RunStatusRow]) -> dict[Id, list[JsonObject]]:
     """The waiting nodes of each run, with the moment at which each wait ends if there is one."""
     by_run: dict[Id, list[JsonObject]] = {run.id: [] for run in runs}
-    active = [run.id for run in runs if run.status in ACTIVE_RUN]
+    active = [run.id for run in runs if run.status in rules.ACTIVE_RUN]
     if not active:
         return by_run
     rows = await work.rows(
-        select(_run.id, _WAITING)
-        .join(_WAITING, true())
+        sa.select(_run.id, _WAITING)
+        .join(_WAITING, sa.true())
         .where(_run.workspace_id == runs[0].workspace_id, _run.id.in_(active))
         .order_by(_run.id, _WAITING.c.began, _WAITING.c.node_id, _WAITING.c.scope_key)
     )
@@ -218,19 +198,19 @@ async def list_node_runs(
     page: PageRequest,
     node_id: str | None,
     scope_key: str | None,
-    status: NodeStatus | None,
-) -> NodeRunList:
+    status: rules.NodeStatus | None,
+) -> shapes.NodeRunList:
     """The node runs of a run in the order they began, each with its failed attempts.
 
     The nodes at its start that have not begun come last.
     """
-    statement = select(node_run, BEGAN.label("began")).where(*_of(actor, run.id))
+    statement = sa.select(node_run, BEGAN.label("began")).where(*_of(actor, run.id))
     given = {_node.node_id: node_id, _node.scope_key: scope_key, _node.status: status}
     filters = {column: value for column, value in given.items() if value is not None}
     for column, value in filters.items():
         statement = statement.where(column == value)
     if page.after is not None:
-        statement = statement.where(tuple_(*_ORDER) > tuple_(*page.after))
+        statement = statement.where(sa.tuple_(*_ORDER) > sa.tuple_(*page.after))
     fetched = await work.rows(within_budget(statement, _ORDER, page.fetch, _HEAVY))
     rows = carried_rows(fetched)
     nodes = [((row.began, row.node_id, row.scope_key), node_shape(row)) for row in rows]
@@ -244,9 +224,9 @@ async def list_node_runs(
     node_page = page.of(nodes, itemgetter(0), cut=len(fetched) > len(rows))
     node_runs = [node for _, node in node_page.items]
     attempts = await _attempts(work, actor, run.id, node_runs)
-    return NodeRunList(
+    return shapes.NodeRunList(
         node_runs=[
-            NodeRunWithAttempts(
+            shapes.NodeRunWithAttempts(
                 **dict(node), attempts=attempts.get((node.node_id, node.scope_key), [])
             )
             for node in node_runs
@@ -256,27 +236,27 @@ async def list_node_runs(
 
 
 async def _attempts(
-    work: UnitOfWork, actor: Actor, run_id: Id, rows: Sequence[NodeRunShape]
-) -> dict[tuple[str, str], list[NodeRunAttemptShape]]:
+    work: UnitOfWork, actor: Actor, run_id: Id, rows: Sequence[shapes.NodeRunShape]
+) -> dict[tuple[str, str], list[shapes.NodeRunAttemptShape]]:
     attempt = node_run_attempt.c
     places = [(row.node_id, row.scope_key) for row in rows]
-    attempts: dict[tuple[str, str], list[NodeRunAttemptShape]] = {}
+    attempts: dict[tuple[str, str], list[shapes.NodeRunAttemptShape]] = {}
     for row in await work.rows(
-        select(node_run_attempt)
+        sa.select(node_run_attempt)
         .where(
             attempt.workspace_id == actor.workspace_id,
             attempt.run_id == run_id,
-            tuple_(attempt.node_id, attempt.scope_key).in_(places),
+            sa.tuple_(attempt.node_id, attempt.scope_key).in_(places),
         )
         .order_by(attempt.node_id, attempt.scope_key, attempt.attempt),
         of=NodeRunAttempt,
     ):
-        shape = NodeRunAttemptShape.model_validate(row)
+        shape = shapes.NodeRunAttemptShape.model_validate(row)
         attempts.setdefault((row.node_id, row.scope_key), []).append(shape)
     return attempts
 
 
-def _of(actor: Actor, run_id: Id) -> tuple[ColumnElement[bool], ...]:
+def _of(actor: Actor, run_id: Id) -> tuple[sa.ColumnElement[bool], ...]:
     return _node.workspace_id == actor.workspace_id, _node.run_id == run_id
 
 
@@ -284,12 +264,12 @@ def _position(row: NodeRun) -> tuple[Any, ...]:
     return row.started_at or row.completed_at, row.node_id, row.scope_key
 
 
-def node_shape(row: NodeRun) -> NodeRunShape:
+def node_shape(row: NodeRun) -> shapes.NodeRunShape:
     """A node run on the wire."""
     metadata: JsonObject = {"reused": True} if row.outcome == "reused" else {}
     if row.error_code is not None:
         metadata["errorCode"] = row.error_code
-    return NodeRunShape(
+    return shapes.NodeRunShape(
         id=derived_id(row.run_id, row.node_id, row.scope_key),
         run_id=row.run_id,
         node_id=row.node_id,
@@ -315,7 +295,7 @@ NEVER = datetime.max.replace(tzinfo=UTC)
 _known: OrderedDict[tuple[Id, str], tuple[FirstNode, ...]] = OrderedDict()
 
 
-class StartingRun(RunRow, Protocol):
+class StartingRun(rules.RunRow, Protocol):
     """A run whose first nodes may not have begun."""
 
     start_node_id: str | None
@@ -324,21 +304,21 @@ class StartingRun(RunRow, Protocol):
 
 async def unbegun_nodes(
     work: UnitOfWork, run: StartingRun, begun_ids: Collection[Id] = ()
-) -> list[NodeRunShape]:
+) -> list[shapes.NodeRunShape]:
     """The node runs at the start of a run that have not begun, without these `begun_ids`.
 
     They keep their ids when they begin, and when the run is closed before: then they are cancelled,
     as all nodes are that it leaves open. None is left once the run is past its start, or has failed
     there.
     """
-    if run.status == RunStatus.SUCCEEDED:
+    if run.status == rules.RunStatus.SUCCEEDED:
         return []
     first = {derived_id(run.id, one.node_id, one.scope_key): one for one in await _first(work, run)}
-    if not first.keys() >= set(begun_ids) or (begun_ids and run.status == RunStatus.FAILED):
+    if not first.keys() >= set(begun_ids) or (begun_ids and run.status == rules.RunStatus.FAILED):
         return []
-    status = NodeStatus.QUEUED if run.status in OPEN_RUN else NodeStatus.CANCELLED
+    status = rules.NodeStatus.QUEUED if run.status in rules.OPEN_RUN else rules.NodeStatus.CANCELLED
     return [
-        NodeRunShape(
+        shapes.NodeRunShape(
             id=node_run_id,
             run_id=run.id,
             node_id=node.node_id,
@@ -358,12 +338,12 @@ async def unbegun_nodes(
     ]
 
 
-async def listed_unbegun_nodes(work: UnitOfWork, run: StartingRun) -> list[NodeRunShape]:
+async def listed_unbegun_nodes(work: UnitOfWork, run: StartingRun) -> list[shapes.NodeRunShape]:
     """The node runs at the start of a run that have not begun, in the order of lists."""
     first = await unbegun_nodes(work, run)
     if not first:
         return []
-    begun = select(_node.node_id, _node.scope_key).where(
+    begun = sa.select(_node.node_id, _node.scope_key).where(
         _node.workspace_id == run.workspace_id,
         _node.run_id == run.id,
         _node.outcome.is_distinct_from("reused"),

@@ -10,30 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    Text,
-    and_,
-    bindparam,
-    delete,
-    func,
-    literal,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs.rules import (
-    ACTIVE_RUN,
-    OPEN_NODE,
-    HeldRun,
-    NodeError,
-    NodeStatus,
-    NodeWrittenError,
-    RunClosedError,
-    RunStatus,
-)
+from models.automation.automation_runs import rules
 from models.automation.automation_runs.tables import automation_run, node_run, node_run_attempt
 from models.automation.automations.rules.attributes import MAX_ATTRIBUTES
 from models.core.base import Id, JsonObject
@@ -58,7 +38,7 @@ class NodeRow:
     @property
     def waits(self) -> bool:
         """True when the node was parked before, by an execution that is gone or was reset."""
-        return self.status == NodeStatus.WAITING
+        return self.status == rules.NodeStatus.WAITING
 
     def seconds_left(self, now: datetime) -> float | None:
         """The seconds a parked node waits on; None for one that time does not wake."""
@@ -67,18 +47,18 @@ class NodeRow:
         return max(0.0, (self.due_at - now).total_seconds())
 
 
-RUN_IS_OPEN: ColumnElement[bool] = and_(
-    automation_run.c.id == bindparam("run_id"),
-    automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
+RUN_IS_OPEN: sa.ColumnElement[bool] = sa.and_(
+    automation_run.c.id == sa.bindparam("run_id"),
+    automation_run.c.status == sa.func.any(sa.literal(rules.ACTIVE_RUN, sa.ARRAY(sa.Text))),
 )
 """The run of the parameter `run_id` is open: the gate, for statements that hold its row shared."""
-_OWN = and_(
+_OWN = sa.and_(
     node_run.c.run_id == automation_run.c.id,
-    node_run.c.node_id == bindparam("node_id"),
-    node_run.c.scope_key == bindparam("scope_key"),
+    node_run.c.node_id == sa.bindparam("node_id"),
+    node_run.c.scope_key == sa.bindparam("scope_key"),
 )
 _GATE = (
-    select(
+    sa.select(
         node_run.c.status,
         node_run.c.attempt,
         node_run.c.outcome,
@@ -108,19 +88,19 @@ async def pass_gate(
     gate = _EXCLUSIVE if exclusive else _SHARED
     row = await gate.first(work, {"run_id": run_id, "node_id": node_id, "scope_key": scope_key})
     if row is None:
-        raise RunClosedError
+        raise rules.RunClosedError
     return NodeRow(*row)
 
 
-async def hold_run(work: UnitOfWork, run_id: Id) -> HeldRun | None:
+async def hold_run(work: UnitOfWork, run_id: Id) -> rules.HeldRun | None:
     """A run, open or not, locked until the transaction ends."""
-    this = select(automation_run).where(automation_run.c.id == run_id)
-    return await work.first(this.with_for_update(), of=HeldRun)
+    this = sa.select(automation_run).where(automation_run.c.id == run_id)
+    return await work.first(this.with_for_update(), of=rules.HeldRun)
 
 
-async def share_run(work: UnitOfWork, run_id: Id | ColumnElement[Id]) -> str | None:
+async def share_run(work: UnitOfWork, run_id: Id | sa.ColumnElement[Id]) -> str | None:
     """Keep a run as it is until the transaction ends; gives its status, None when it is gone."""
-    this = select(automation_run.c.status).where(automation_run.c.id == run_id)
+    this = sa.select(automation_run.c.status).where(automation_run.c.id == run_id)
     status: str | None = await work.scalar(this.with_for_update(read=True))
     return status
 
@@ -155,7 +135,7 @@ class Completion:
 
     def values(self) -> JsonObject:
         values: JsonObject = {
-            "status": NodeStatus.SUCCEEDED,
+            "status": rules.NodeStatus.SUCCEEDED,
             "attempt": self.attempt,
             "outcome": self.outcome,
             "case_key": self.case_key,
@@ -180,16 +160,18 @@ async def add_attributes(work: UnitOfWork, run_id: Id, attributes: Mapping[str, 
     before = await read_attributes(work, run_id)
     after = {**before, **attributes}
     if len(after) > MAX_ATTRIBUTES:
-        raise NodeError("too_many_attributes", f"A run has at most {MAX_ATTRIBUTES} attributes.")
+        raise rules.NodeError(
+            "too_many_attributes", f"A run has at most {MAX_ATTRIBUTES} attributes."
+        )
     if after != before:
         mine = automation_run.c.id == run_id
-        await work.execute(update(automation_run).where(mine).values(attributes=after))
+        await work.execute(sa.update(automation_run).where(mine).values(attributes=after))
 
 
 async def read_attributes(work: UnitOfWork, run_id: Id) -> dict[str, str]:
     """All attributes of a run."""
     mine = automation_run.c.id == run_id
-    return await work.scalar(select(automation_run.c.attributes).where(mine)) or {}
+    return await work.scalar(sa.select(automation_run.c.attributes).where(mine)) or {}
 
 
 async def fail_node(
@@ -204,7 +186,7 @@ async def fail_node(
 ) -> None:
     """Write a node's final failure, and the output that came of it all the same."""
     values: JsonObject = {
-        "status": NodeStatus.FAILED,
+        "status": rules.NodeStatus.FAILED,
         "attempt": attempt,
         "error": message[:ERROR_LIMIT],
         "error_code": code,
@@ -225,7 +207,7 @@ async def start_node(
 def running(work: Work, inputs: JsonObject, attempt: int) -> JsonObject:
     """The columns of a node run while an attempt is running."""
     return {
-        "status": NodeStatus.RUNNING,
+        "status": rules.NodeStatus.RUNNING,
         "attempt": attempt,
         "input": inputs,
         "attempt_started_at": work.now,
@@ -234,7 +216,7 @@ def running(work: Work, inputs: JsonObject, attempt: int) -> JsonObject:
 
 async def hold_node(work: UnitOfWork, key: NodeKey, before: NodeRow, *, seconds: float) -> None:
     """Write that an outside node waits for its turn to call, in the attempt that it is in."""
-    values = {"status": NodeStatus.WAITING, "due_at": work.now_after(seconds)}
+    values = {"status": rules.NodeStatus.WAITING, "due_at": work.now_after(seconds)}
     await _write(work, key, before, values)
 
 
@@ -243,7 +225,7 @@ async def park_node(
 ) -> None:
     """Write that a node waits, and until when if its wait ends by time."""
     values = {
-        "status": NodeStatus.WAITING,
+        "status": rules.NodeStatus.WAITING,
         "attempt": 1,
         "input": inputs,
         "due_at": None if seconds is None else work.now_after(seconds),
@@ -255,7 +237,7 @@ async def record_attempt(
     work: UnitOfWork, key: NodeKey, *, attempt: int, code: str, message: str
 ) -> None:
     """Insert an attempt that failed and will be repeated."""
-    started_at = select(node_run.c.attempt_started_at).where(*_this(key)).scalar_subquery()
+    started_at = sa.select(node_run.c.attempt_started_at).where(*_this(key)).scalar_subquery()
     await work.execute(
         upsert(node_run_attempt)
         .values(
@@ -276,8 +258,8 @@ async def record_attempt(
 async def begin_attempt(work: UnitOfWork, key: NodeKey, attempt: int) -> None:
     """Show another attempt of a node that is running."""
     await work.execute(
-        update(node_run)
-        .where(*_this(key), node_run.c.status == NodeStatus.RUNNING)
+        sa.update(node_run)
+        .where(*_this(key), node_run.c.status == rules.NodeStatus.RUNNING)
         .values(attempt=attempt, attempt_started_at=work.now)
     )
 
@@ -285,9 +267,9 @@ async def begin_attempt(work: UnitOfWork, key: NodeKey, attempt: int) -> None:
 async def close_nodes(work: UnitOfWork, run_ids: Collection[Id]) -> None:
     """Cancel the nodes that are still open in closed runs."""
     await work.execute(
-        update(node_run)
-        .where(node_run.c.run_id.in_(run_ids), node_run.c.status.in_(OPEN_NODE))
-        .values(status=NodeStatus.CANCELLED, completed_at=work.now)
+        sa.update(node_run)
+        .where(node_run.c.run_id.in_(run_ids), node_run.c.status.in_(rules.OPEN_NODE))
+        .values(status=rules.NodeStatus.CANCELLED, completed_at=work.now)
     )
 
 
@@ -298,10 +280,12 @@ async def _write(work: UnitOfWork, key: NodeKey, before: NodeRow, values: JsonOb
         statement: Any = upsert(node_run).values(**new).on_conflict_do_nothing()
     else:
         statement = (
-            update(node_run).where(*_this(key), node_run.c.status.in_(OPEN_NODE)).values(**values)
+            sa.update(node_run)
+            .where(*_this(key), node_run.c.status.in_(rules.OPEN_NODE))
+            .values(**values)
         )
     if await work.first(statement.returning(node_run.c.run_id)) is None:
-        raise NodeWrittenError
+        raise rules.NodeWrittenError
 
 
 def identity(key: NodeKey) -> JsonObject:
@@ -326,7 +310,7 @@ def _this(key: NodeKey) -> tuple[Any, ...]:
 def _inserted(*names: str) -> PreparedStatement:
     """A new node run with these columns, if its run is open and it has none."""
     own = ("run_id", "node_id", "scope_key", "workspace_id", "node_kind", *names)
-    values = select(*(bindparam(name, type_=node_run.c[name].type) for name in own))
+    values = sa.select(*(sa.bindparam(name, type_=node_run.c[name].type) for name in own))
     behind_gate = values.where(RUN_IS_OPEN).with_for_update(read=True, of=automation_run)
     return PreparedStatement(
         upsert(node_run).from_select(own, behind_gate).on_conflict_do_nothing()
@@ -337,17 +321,17 @@ _ENDED = ("status", "attempt", "outcome", "case_key", "output", "completed_at")
 _COMPLETE = _inserted(*_ENDED, "input", "started_at")
 _START = _inserted("status", "attempt", "input", "attempt_started_at", "started_at")
 
-_OPEN_RUN = select(automation_run.c.id).where(RUN_IS_OPEN).with_for_update(read=True).cte("gate")
+_OPEN_RUN = sa.select(automation_run.c.id).where(RUN_IS_OPEN).with_for_update(read=True).cte("gate")
 
 _COMPLETE_STARTED = PreparedStatement(
-    update(node_run)
+    sa.update(node_run)
     .where(
         node_run.c.run_id == _OPEN_RUN.c.id,
-        node_run.c.node_id == bindparam("of_node_id", type_=node_run.c.node_id.type),
-        node_run.c.scope_key == bindparam("of_scope_key", type_=node_run.c.scope_key.type),
-        node_run.c.status == func.any(literal(OPEN_NODE, ARRAY(Text))),
+        node_run.c.node_id == sa.bindparam("of_node_id", type_=node_run.c.node_id.type),
+        node_run.c.scope_key == sa.bindparam("of_scope_key", type_=node_run.c.scope_key.type),
+        node_run.c.status == sa.func.any(sa.literal(rules.OPEN_NODE, sa.ARRAY(sa.Text))),
     )
-    .values({name: bindparam(f"new_{name}", type_=node_run.c[name].type) for name in _ENDED})
+    .values({name: sa.bindparam(f"new_{name}", type_=node_run.c[name].type) for name in _ENDED})
 )
 
 
@@ -414,7 +398,7 @@ class RecordedNode(Protocol):
 async def recorded_nodes(work: UnitOfWork, run_id: Id) -> Sequence[RecordedNode]:
     """The nodes of a run in all scopes, in the order in which they began."""
     return await work.rows(
-        select(node_run)
+        sa.select(node_run)
         .where(_node.run_id == run_id)
         .order_by(_node.started_at, _node.node_id, _node.scope_key),
         of=RecordedNode,
@@ -424,7 +408,7 @@ async def recorded_nodes(work: UnitOfWork, run_id: Id) -> Sequence[RecordedNode]
 async def is_run(work: UnitOfWork, run_id: Id) -> bool:
     """True when there is such a run."""
     return (
-        await work.scalar(select(automation_run.c.id).where(automation_run.c.id == run_id))
+        await work.scalar(sa.select(automation_run.c.id).where(automation_run.c.id == run_id))
         is not None
     )
 
@@ -435,7 +419,7 @@ async def reopen_run(work: UnitOfWork, run_id: Id) -> None:
         work,
         automation_run,
         automation_run.c.id == run_id,
-        status=RunStatus.RUNNING.value,
+        status=rules.RunStatus.RUNNING.value,
         output=None,
         error=None,
         completed_at=None,
@@ -452,7 +436,7 @@ async def forget_node(work: UnitOfWork, node: RecordedNode, earlier: Collection[
     than the node is open too, so that the node reads what it read then. The rows of our tables are
     otherwise as they are now.
     """
-    is_node = and_(
+    is_node = sa.and_(
         _node.run_id == node.run_id,
         _node.node_id == node.node_id,
         _node.scope_key == node.scope_key,
@@ -468,17 +452,17 @@ async def forget_node(work: UnitOfWork, node: RecordedNode, earlier: Collection[
         await replace_rows(
             work,
             node_run,
-            and_(_node.run_id == node.run_id, *later),
-            status=NodeStatus.RUNNING.value,
+            sa.and_(_node.run_id == node.run_id, *later),
+            status=rules.NodeStatus.RUNNING.value,
             output=None,
             completed_at=None,
         )
     attempt = node_run_attempt.c
     await work.execute(
-        delete(node_run_attempt).where(
+        sa.delete(node_run_attempt).where(
             attempt.run_id == node.run_id,
             attempt.node_id == node.node_id,
             attempt.scope_key == node.scope_key,
         )
     )
-    await work.execute(delete(node_run).where(is_node))
+    await work.execute(sa.delete(node_run).where(is_node))

@@ -4,70 +4,22 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ColumnElement,
-    FromClause,
-    ScalarSelect,
-    Select,
-    and_,
-    exists,
-    func,
-    literal,
-    select,
-    tuple_,
-    union_all,
-)
+import sqlalchemy as sa
 
-from models.automation.automation_runs import node_queries
+from models.automation.automation_runs import filters as automation_run_filters
+from models.automation.automation_runs import node_queries, rules, shapes
 from models.automation.automation_runs.calls import called_run_id
 from models.automation.automation_runs.cancellation import open_tree
 from models.automation.automation_runs.execution import FAILURES, failure_run_id
-from models.automation.automation_runs.filters import (
-    NEWEST_FIRST,
-    Position,
-    RunFilter,
-    newest,
-    search,
-)
 from models.automation.automation_runs.node_queries import unbegun_nodes
-from models.automation.automation_runs.rules import (
-    ACTIVE_RUN,
-    OPEN_RUN,
-    AcceptedRow,
-    NodeStatus,
-    RunRow,
-    RunSource,
-    RunStatus,
-)
-from models.automation.automation_runs.shapes import (
-    REDACTED_PATHS,
-    SCHEDULE_NOTE,
-    AutomationRunDetail,
-    AutomationRunList,
-    AutomationRunShape,
-)
 from models.automation.automation_runs.tables import (
     IS_OPEN,
     AutomationRun,
     automation_run,
     node_run,
 )
-from models.automation.automations.queries import (
-    AUTOMATION,
-    GRAPH,
-    VERSION,
-    automation_of,
-    graph_of,
-    open_automations,
-    version_of,
-)
-from models.automation.automations.references import (
-    FoundGraph,
-    definitions_of,
-    forms_of,
-    has_one_of,
-    texts_of,
-)
+from models.automation.automations import queries as automation_queries
+from models.automation.automations import references
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id, JsonObject
@@ -83,41 +35,41 @@ from runtime.temporal.families import Family
 
 RUN = automation_run.c
 """The columns of runs that `run_of` joins."""
-_SHOWN = [name for name in AutomationRunShape.model_fields if name != "metadata"]
+_SHOWN = [name for name in shapes.AutomationRunShape.model_fields if name != "metadata"]
 OPERATION = "operationId"
 """Names the operation among the options, and in the metadata, of a run that it started."""
 _HEAVY = ("trigger_payload", "output", "options")
 """The columns of a run that may be large. `options` is read with it, but not shown."""
 
 
-def runs_since(workspace_id: Id, since: datetime, until: datetime | None = None) -> Select[Any]:
+def runs_since(workspace_id: Id, since: datetime, until: datetime | None = None) -> sa.Select[Any]:
     """The ids of the runs that a workspace accepted from one moment on, and before another."""
-    return select(RUN.id).where(
+    return sa.select(RUN.id).where(
         RUN.workspace_id == workspace_id,
-        *RunFilter(since=since, until=until).conditions(),
+        *automation_run_filters.RunFilter(since=since, until=until).conditions(),
     )
 
 
-def accepted_at(run_id: Id) -> ScalarSelect[datetime]:
+def accepted_at(run_id: Id) -> sa.ScalarSelect[datetime]:
     """The moment at which a run was accepted."""
-    return select(RUN.created_at).where(RUN.id == run_id).scalar_subquery()
+    return sa.select(RUN.created_at).where(RUN.id == run_id).scalar_subquery()
 
 
 async def oldest_open(work: UnitOfWork, workspace_id: Id) -> datetime | None:
     """The moment at which the oldest open run of a workspace was accepted."""
     found: datetime | None = await work.scalar(
-        select(func.min(RUN.created_at)).where(
-            RUN.workspace_id == workspace_id, RUN.status.in_(OPEN_RUN)
+        sa.select(sa.func.min(RUN.created_at)).where(
+            RUN.workspace_id == workspace_id, RUN.status.in_(rules.OPEN_RUN)
         )
     )
     return found
 
 
-def last_triggered_at(automation_id: ColumnElement[Any]) -> ColumnElement[Any]:
+def last_triggered_at(automation_id: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """The column of the time at which the last run of an automation was accepted; no test run."""
     return (
-        select(RUN.created_at)
-        .where(RUN.automation_id == automation_id, RUN.source != RunSource.TEST)
+        sa.select(RUN.created_at)
+        .where(RUN.automation_id == automation_id, RUN.source != rules.RunSource.TEST)
         .order_by(RUN.created_at.desc())
         .limit(1)
         .scalar_subquery()
@@ -137,12 +89,12 @@ async def load_run(
 async def is_open(work: UnitOfWork, actor: Actor, run_id: Id) -> bool:
     """True for a run of the workspace that has not ended."""
     row = RUN.workspace_id == actor.workspace_id, RUN.id == run_id
-    return await work.scalar(select(RUN.status).where(*row)) in OPEN_RUN
+    return await work.scalar(sa.select(RUN.status).where(*row)) in rules.OPEN_RUN
 
 
 async def detail(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id
-) -> AutomationRunDetail:
+) -> shapes.AutomationRunDetail:
     """A run with its node runs, in the order they began.
 
     Of a run with very many, the open and failed ones come first (`node_queries.shown_nodes`).
@@ -160,12 +112,12 @@ async def detail(
     if not trimmed:
         begun = [node.id for node in nodes if not node.metadata.get("reused")]
         nodes += await unbegun_nodes(work, run, begun)
-    return AutomationRunDetail(**_run_fields(run, metadata), node_runs=nodes)
+    return shapes.AutomationRunDetail(**_run_fields(run, metadata), node_runs=nodes)
 
 
 async def accepted_detail(
     work: UnitOfWork, run: AutomationRun, node_count: int
-) -> AutomationRunDetail:
+) -> shapes.AutomationRunDetail:
     """A run that was accepted in this transaction and needed no slot; hardly anything is read."""
     metadata = {
         **lineage(run.id, chain=run.chain, admitted_at=run.admitted_at),
@@ -173,14 +125,18 @@ async def accepted_detail(
         "progress": node_queries.progress_of(0, node_count),
         "trimmed": False,
     }
-    return AutomationRunDetail(
+    return shapes.AutomationRunDetail(
         **_run_fields(run, metadata), node_runs=await unbegun_nodes(work, run)
     )
 
 
 async def list_runs(
-    work: UnitOfWork, actor: Actor, automation_id: Id, page: PageRequest, filters: RunFilter
-) -> AutomationRunList:
+    work: UnitOfWork,
+    actor: Actor,
+    automation_id: Id,
+    page: PageRequest,
+    filters: automation_run_filters.RunFilter,
+) -> shapes.AutomationRunList:
     """The runs of an automation, newest first, without node runs."""
     return await _list(work, runs_of(actor.workspace_id, automation_id), page, filters)
 
@@ -190,15 +146,17 @@ async def list_workspace_runs(
     actor: Actor,
     automation_id: Id | None,
     page: PageRequest,
-    filters: RunFilter,
-) -> AutomationRunList:
+    filters: automation_run_filters.RunFilter,
+) -> shapes.AutomationRunList:
     """The runs of every automation the actor sees, newest first, without node runs.
 
     Raises NotFoundError for an automation that the actor does not see.
     """
     if automation_id is None:
         return await _list(work, workspace_runs(actor, Level.VIEW), page, filters)
-    seen = open_automations(actor, Level.VIEW).where(AUTOMATION.id == automation_id)
+    seen = automation_queries.open_automations(actor, Level.VIEW).where(
+        automation_queries.AUTOMATION.id == automation_id
+    )
     if await work.scalar(seen) is None:
         raise NotFoundError("automation")
     return await list_runs(work, actor, automation_id, page, filters)
@@ -206,74 +164,83 @@ async def list_workspace_runs(
 
 async def count_open(
     work: UnitOfWork, actor: Actor, automation_id: Id | None, most: int
-) -> Mapping[RunStatus, int]:
+) -> Mapping[rules.RunStatus, int]:
     """The open runs by status that the actor sees, each counted up to `most`."""
     runs = workspace_runs(actor, Level.VIEW).where(IS_OPEN)
     if automation_id is not None:
         runs = runs.where(RUN.automation_id == automation_id)
     parts = [
         runs.with_only_columns(RUN.status).where(RUN.status == status).limit(most).subquery()
-        for status in OPEN_RUN
+        for status in rules.OPEN_RUN
     ]
-    every = union_all(*map(select, parts)).subquery("every")
+    every = sa.union_all(*map(sa.select, parts)).subquery("every")
     rows = await work.rows(
-        select(every.c.status, func.count().label("runs")).group_by(every.c.status)
+        sa.select(every.c.status, sa.func.count().label("runs")).group_by(every.c.status)
     )
-    return {RunStatus(row.status): row.runs for row in rows}
+    return {rules.RunStatus(row.status): row.runs for row in rows}
 
 
-def workspace_runs(actor: Actor, level: Level, *, in_trash: bool = False) -> Select[Any]:
+def workspace_runs(actor: Actor, level: Level, *, in_trash: bool = False) -> sa.Select[Any]:
     """The runs of every automation on which the actor has a level.
 
     With `in_trash` the trash hides nothing from owners and administrators.
     """
-    runs = select(automation_run).where(RUN.workspace_id == actor.workspace_id)
+    runs = sa.select(automation_run).where(RUN.workspace_id == actor.workspace_id)
     if in_trash and actor.role in MANAGERS:
         return runs
-    return runs.where(RUN.automation_id.in_(open_automations(actor, level)))
+    return runs.where(RUN.automation_id.in_(automation_queries.open_automations(actor, level)))
 
 
 async def _list(
-    work: UnitOfWork, statement: Select[Any], page: PageRequest, filters: RunFilter
-) -> AutomationRunList:
+    work: UnitOfWork,
+    statement: sa.Select[Any],
+    page: PageRequest,
+    filters: automation_run_filters.RunFilter,
+) -> shapes.AutomationRunList:
     if page.after is not None:
-        statement = statement.where(tuple_(RUN.created_at, RUN.id) < tuple_(*page.after))
-    last: Position | None = None
+        statement = statement.where(sa.tuple_(RUN.created_at, RUN.id) < sa.tuple_(*page.after))
+    last: automation_run_filters.Position | None = None
     if filters.is_searched:
-        read, last = await search(work, statement, page.fetch, filters, _HEAVY)
+        read, last = await automation_run_filters.search(
+            work, statement, page.fetch, filters, _HEAVY
+        )
     else:
-        fitting = newest(statement, filters, page.fetch)
-        read = await work.rows(within_budget(fitting, NEWEST_FIRST, page.fetch, _HEAVY))
+        fitting = automation_run_filters.newest(statement, filters, page.fetch)
+        read = await work.rows(
+            within_budget(fitting, automation_run_filters.NEWEST_FIRST, page.fetch, _HEAVY)
+        )
     rows: list[AutomationRun] = carried_rows(read)
     result = page.of(rows, lambda row: (row.created_at, row.id), cut=len(read) > len(rows))
     if result.cursor is None and last is not None:
         result = Page(result.items, page.cursor_behind(*last))
     metadata = await metadata_of(work, result.items)
-    return AutomationRunList(
-        runs=[AutomationRunShape(**_run_fields(row, metadata[row.id])) for row in result.items],
+    return shapes.AutomationRunList(
+        runs=[
+            shapes.AutomationRunShape(**_run_fields(row, metadata[row.id])) for row in result.items
+        ],
         cursor=result.cursor,
         searched_until=None if last is None else last[0],
     )
 
 
-def runs_of(workspace_id: Id, automation_id: Id) -> Select[Any]:
+def runs_of(workspace_id: Id, automation_id: Id) -> sa.Select[Any]:
     """The runs of an automation."""
-    return select(automation_run).where(
+    return sa.select(automation_run).where(
         RUN.workspace_id == workspace_id, RUN.automation_id == automation_id
     )
 
 
-_NOTED = (OPERATION, SCHEDULE_NOTE, REDACTED_PATHS)
+_NOTED = (OPERATION, shapes.SCHEDULE_NOTE, shapes.REDACTED_PATHS)
 """Options that are metadata, too."""
 
 
-async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, JsonObject]:
+async def metadata_of(work: UnitOfWork, runs: Sequence[rules.RunRow]) -> dict[Id, JsonObject]:
     """The `metadata` of runs in lists, by run id."""
     handlers = {failure_run_id(run.id): run.id for run in runs if run.status in FAILURES}
     answered: dict[Id, str] = {}
     if handlers:
         rows = await work.rows(
-            select(RUN.id).where(
+            sa.select(RUN.id).where(
                 RUN.workspace_id == runs[0].workspace_id, RUN.id.in_(sorted(handlers))
             )
         )
@@ -298,18 +265,18 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, Json
     }
 
 
-async def worker_metadata(work: UnitOfWork, run: AcceptedRow) -> JsonObject:
+async def worker_metadata(work: UnitOfWork, run: rules.AcceptedRow) -> JsonObject:
     """`waitingForWorkerSince` of a run that should go on; nothing while it waits for no worker."""
-    if run.status not in OPEN_RUN:
+    if run.status not in rules.OPEN_RUN:
         return {}
     since = await needs_worker_since(work, run)
     return {} if since is None else {"waitingForWorkerSince": wire_timestamp(since)}
 
 
-def caller_of(run: RunRow) -> Id | None:
+def caller_of(run: rules.RunRow) -> Id | None:
     """The run that called this one, whether it waits for it or not."""
     caller: Id | None = run.parent_run_id
-    if run.source == RunSource.AUTOMATION:
+    if run.source == rules.RunSource.AUTOMATION:
         # What waits for the run may be an action, asked for by a person.
         caller = run.chain[-1] if run.chain else None
     return caller
@@ -334,7 +301,7 @@ def lineage(
     return {key: value for key, value in metadata.items() if value is not None}
 
 
-def _run_fields(row: RunRow, metadata: JsonObject) -> JsonObject:
+def _run_fields(row: rules.RunRow, metadata: JsonObject) -> JsonObject:
     fields = {name: getattr(row, name) for name in _SHOWN}
     return {**fields, "metadata": metadata}
 
@@ -369,40 +336,40 @@ def find_due_waits_with(find: FindDue) -> None:
         _FINDERS.append(find)
 
 
-async def needs_worker_since(work: UnitOfWork, run: AcceptedRow) -> datetime | None:
+async def needs_worker_since(work: UnitOfWork, run: rules.AcceptedRow) -> datetime | None:
     """The time since which an open run needs a worker that is lost; None while it needs none."""
     lost = await waiting_for_worker_since(work, run.created_at)
-    if lost is None or run.status != RunStatus.WAITING:
+    if lost is None or run.status != rules.RunStatus.WAITING:
         return lost
     due = await _due_for_worker(work, run, lost)
     return max(lost, min(due)) if due else None
 
 
 async def _due_for_worker(
-    work: UnitOfWork, run: AcceptedRow, lost: datetime
+    work: UnitOfWork, run: rules.AcceptedRow, lost: datetime
 ) -> Collection[datetime]:
     """The moments from which on a worker could take on a waiting run, or one it waits for."""
     tree = open_tree(run.workspace_id, [run.id]).subquery()
     rows = await work.rows(
-        select(RUN.id, RUN.status, RUN.created_at).where(
-            RUN.workspace_id == run.workspace_id, RUN.id.in_(select(tree.c.id))
+        sa.select(RUN.id, RUN.status, RUN.created_at).where(
+            RUN.workspace_id == run.workspace_id, RUN.id.in_(sa.select(tree.c.id))
         )
     )
     open_ids = {row.id for row in rows}
     nodes: Sequence[WaitingNode] = await work.rows(
-        select(
+        sa.select(
             *(_node.run_id, _node.node_id, _node.scope_key),
             *(_node.node_kind, _node.due_at, _node.started_at),
         )
         .where(
             _node.workspace_id == run.workspace_id,
             _node.run_id.in_(open_ids),
-            _node.status == NodeStatus.WAITING,
+            _node.status == rules.NodeStatus.WAITING,
         )
         .limit(MOST_WAITING_NODES),
         of=WaitingNode,
     )
-    due = [row.created_at for row in rows if row.status != RunStatus.WAITING]
+    due = [row.created_at for row in rows if row.status != rules.RunStatus.WAITING]
     due += [node.due_at for node in nodes if node.due_at and node.due_at <= work.now]
     due += [
         node.started_at
@@ -416,10 +383,10 @@ async def _due_for_worker(
     return due
 
 
-async def waits_of_runs(work: UnitOfWork, runs: Sequence[RunRow]) -> Mapping[Id, JsonObject]:
+async def waits_of_runs(work: UnitOfWork, runs: Sequence[rules.RunRow]) -> Mapping[Id, JsonObject]:
     """`waitingFor` of the runs among these that rest, or of which a call waits."""
-    queued = [run.id for run in runs if run.status == RunStatus.QUEUED]
-    under_way = [run.id for run in runs if run.status in ACTIVE_RUN]
+    queued = [run.id for run in runs if run.status == rules.RunStatus.QUEUED]
+    under_way = [run.id for run in runs if run.status in rules.ACTIVE_RUN]
     if not queued and not under_way:
         return {}
     workspace_id = runs[0].workspace_id
@@ -434,35 +401,35 @@ REPLAY = automation_run.alias("replay_run").c
 """The columns of runs beside those, which `is_replay_of` speaks of."""
 
 
-def run_of(run_id: ColumnElement[Id]) -> tuple[FromClause, ColumnElement[bool]]:
+def run_of(run_id: sa.ColumnElement[Id]) -> tuple[sa.FromClause, sa.ColumnElement[bool]]:
     """The join to the run that a column names: `select(…).join(*run_of(resource.c.run_id))`."""
     # By id alone: the primary key finds one, whatever PostgreSQL believes of a workspace's runs.
     return automation_run, RUN.id == run_id
 
 
-def failed_node_of(run_id: ColumnElement[Id]) -> Select[Any]:
+def failed_node_of(run_id: sa.ColumnElement[Id]) -> sa.Select[Any]:
     """The node that failed last in the run that a column names, with its error and code."""
     return (
-        select(node_run.c.node_id, node_run.c.error_code, node_run.c.error)
-        .where(node_run.c.run_id == run_id, node_run.c.status == NodeStatus.FAILED)
+        sa.select(node_run.c.node_id, node_run.c.error_code, node_run.c.error)
+        .where(node_run.c.run_id == run_id, node_run.c.status == rules.NodeStatus.FAILED)
         .order_by(node_run.c.completed_at.desc(), node_run.c.node_id)
         .limit(1)
     )
 
 
-def is_replay_of(run_id: ColumnElement[Id]) -> ColumnElement[bool]:
+def is_replay_of(run_id: sa.ColumnElement[Id]) -> sa.ColumnElement[bool]:
     """The condition that the run in `REPLAY` retries the run that a column names."""
-    return and_(REPLAY.replay_of_run_id == run_id, REPLAY.source == RunSource.REPLAY)
+    return sa.and_(REPLAY.replay_of_run_id == run_id, REPLAY.source == rules.RunSource.REPLAY)
 
 
-def succeeded_at(run: FromClause, node_id: str | None) -> ColumnElement[bool]:
+def succeeded_at(run: sa.FromClause, node_id: str | None) -> sa.ColumnElement[bool]:
     """The condition that a run succeeded at a node; without one, that the run itself did."""
     if node_id is None:
-        return run.c.status == RunStatus.SUCCEEDED
-    return exists().where(
+        return run.c.status == rules.RunStatus.SUCCEEDED
+    return sa.exists().where(
         node_run.c.run_id == run.c.id,
         node_run.c.node_id == node_id,
-        node_run.c.status == NodeStatus.SUCCEEDED,
+        node_run.c.status == rules.NodeStatus.SUCCEEDED,
     )
 
 
@@ -471,42 +438,36 @@ async def run_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Seq
 
     A run keeps the graph it was accepted with: it can name what no version names any more.
     """
-    forms = await forms_of(work, actor, sought)
+    forms = await references.forms_of(work, actor, sought)
+    run = automation_run.c
+    graph = (run.automation_id, run.automation_version_id, run.graph_checksum)
     of_graph = (
-        select(
-            automation_run.c.automation_id,
-            automation_run.c.automation_version_id,
-            automation_run.c.graph_checksum,
-            func.count().label("runs"),
-        )
-        .where(
-            automation_run.c.workspace_id == actor.workspace_id,
-            automation_run.c.status.in_(OPEN_RUN),
-        )
-        .group_by(
-            automation_run.c.automation_id,
-            automation_run.c.automation_version_id,
-            automation_run.c.graph_checksum,
-        )
+        sa.select(*graph, sa.func.count().label("runs"))
+        .where(run.workspace_id == actor.workspace_id, run.status.in_(rules.OPEN_RUN))
+        .group_by(*graph)
         .subquery()
     )
     statement = (
-        select(
+        sa.select(
             of_graph.c.automation_id,
-            AUTOMATION.label,
-            AUTOMATION.item_id,
-            VERSION.id.label("version_id"),
-            VERSION.version,
-            literal("open").label("state"),
+            automation_queries.AUTOMATION.label,
+            automation_queries.AUTOMATION.item_id,
+            automation_queries.VERSION.id.label("version_id"),
+            automation_queries.VERSION.version,
+            sa.literal("open").label("state"),
             of_graph.c.runs,
-            GRAPH.checksum,
-            GRAPH.trigger_config,
+            automation_queries.GRAPH.checksum,
+            automation_queries.GRAPH.trigger_config,
         )
-        .join(*automation_of(of_graph))
-        .join(*version_of(of_graph))
-        .join(*graph_of(of_graph))
-        .where(has_one_of(texts_of(sought, forms)))
-        .order_by(AUTOMATION.label, of_graph.c.automation_id, VERSION.version)
+        .join(*automation_queries.automation_of(of_graph))
+        .join(*automation_queries.version_of(of_graph))
+        .join(*automation_queries.graph_of(of_graph))
+        .where(references.has_one_of(references.texts_of(sought, forms)))
+        .order_by(
+            automation_queries.AUTOMATION.label,
+            of_graph.c.automation_id,
+            automation_queries.VERSION.version,
+        )
     )
-    rows = await work.rows(statement, of=FoundGraph)
-    return await definitions_of(work, actor, rows, forms)
+    rows = await work.rows(statement, of=references.FoundGraph)
+    return await references.definitions_of(work, actor, rows, forms)

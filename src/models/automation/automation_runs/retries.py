@@ -5,29 +5,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from sqlalchemy import ARRAY, Select, Uuid, any_, exists, func, literal, select
+import sqlalchemy as sa
 
-from models.automation.automation_runs import slots
+from models.automation.automation_runs import rules, run_header, slots
 from models.automation.automation_runs.acceptance import RunRequest, accept, concurrency_of, key_of
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.execution import skip_nodes, skip_nodes_of
 from models.automation.automation_runs.queries import OPERATION, detail, load_run
-from models.automation.automation_runs.rules import (
-    MAX_REPLAYS,
-    OPEN_RUN,
-    NodeStatus,
-    RetriedRun,
-    RunSource,
-    RunStatus,
-    is_test,
-)
-from models.automation.automation_runs.run_header import (
-    Reused,
-    ended_nodes,
-    executed_plan,
-    read_reused,
-    reusable,
-)
 from models.automation.automation_runs.shapes import REDACTED_PATHS, AutomationRunDetail, RetryRun
 from models.automation.automation_runs.tables import AutomationRun, automation_run, node_run
 from models.automation.automations import runnable_versions
@@ -66,7 +50,7 @@ _OF_NODES = ("mocks", "pinned", "only")
 """Options that name nodes. Nodes that the version does not have are left out of them."""
 
 RunVersion = tuple[RunnableVersion, Plan]
-NodeEnds = Mapping[str, Reused]
+NodeEnds = Mapping[str, run_header.Reused]
 """The ends of the nodes of a run outside loops."""
 
 
@@ -107,28 +91,28 @@ async def retry(
     return await detail(work, actor, automation_id, new_id)
 
 
-def require_retriable(run: RetriedRun, begin: Begin) -> None:
+def require_retriable(run: rules.RetriedRun, begin: Begin) -> None:
     """Raises NotRetriableError."""
-    if run.status in OPEN_RUN:
+    if run.status in rules.OPEN_RUN:
         raise NotRetriableError(OPEN)
-    if begin == "failed" and run.status == RunStatus.SUCCEEDED:
+    if begin == "failed" and run.status == rules.RunStatus.SUCCEEDED:
         raise NotRetriableError(NOTHING)
 
 
-def plan_retry(run: RetriedRun, version: RunVersion, begin: Begin, ends: NodeEnds) -> Retry:
+def plan_retry(run: rules.RetriedRun, version: RunVersion, begin: Begin, ends: NodeEnds) -> Retry:
     """The retry of an ended run on a version, given how its own nodes ended. Raises RunError."""
     runnable, plan = version
     options = _options(run, plan)
     executed = _executed(plan, run.start_node_id, options)
-    reused: list[Reused] = []
+    reused: list[run_header.Reused] = []
     if run.start_node_id is not None or begin == "failed":
         options["replays"] = list(run.options.get("replays", ()))
     if begin == "failed":
         reused = _reused(run, executed, ends)
         options["reused"] = [one.to_json() for one in reused]
-        options["replays"] = [str(run.id), *options["replays"]][:MAX_REPLAYS]
+        options["replays"] = [str(run.id), *options["replays"]][: rules.MAX_REPLAYS]
     request = RunRequest(
-        RunSource.REPLAY,
+        rules.RunSource.REPLAY,
         run.trigger_payload,
         options,
         attributes=run.attributes or {},
@@ -143,7 +127,7 @@ async def node_ends(
 ) -> Mapping[Id, NodeEnds]:
     """The ends of the nodes of runs outside loops, by run."""
     rows = await work.rows(
-        select(
+        sa.select(
             node_run.c.run_id,
             node_run.c.node_id,
             node_run.c.status,
@@ -160,10 +144,10 @@ async def node_ends(
     facts: dict[Id, dict[str, tuple[str, str | None, str | None]]] = {}
     for row in rows:
         facts.setdefault(row.run_id, {})[row.node_id] = (row.status, row.outcome, row.case_key)
-    return {run_id: ended_nodes(nodes) for run_id, nodes in facts.items()}
+    return {run_id: run_header.ended_nodes(nodes) for run_id, nodes in facts.items()}
 
 
-async def _version(work: UnitOfWork, actor: Actor, run: RetriedRun, which: str) -> RunVersion:
+async def _version(work: UnitOfWork, actor: Actor, run: rules.RetriedRun, which: str) -> RunVersion:
     if which == "original":
         return await runnable_versions.frozen(work, actor, run)
     if which == "draft":
@@ -176,7 +160,7 @@ async def _version(work: UnitOfWork, actor: Actor, run: RetriedRun, which: str) 
     return version, plan
 
 
-def _options(run: RetriedRun, plan: Plan) -> JsonObject:
+def _options(run: rules.RetriedRun, plan: Plan) -> JsonObject:
     """The options of the earlier run, as far as the plan has the nodes they name."""
     options = {name: run.options[name] for name in _KEPT if name in run.options}
     nodes = plan.nodes_by_id()
@@ -186,14 +170,14 @@ def _options(run: RetriedRun, plan: Plan) -> JsonObject:
             options[name] = {key: value for key, value in given.items() if key in nodes}
         elif given is not None:
             options[name] = [node_id for node_id in given if node_id in nodes]
-    if is_test(run.source, run.options):
+    if rules.is_test(run.source, run.options):
         options["test"] = True
     return options
 
 
 def _executed(plan: Plan, start_node_id: str | None, options: JsonObject) -> Plan:
     try:
-        return executed_plan(plan, start_node_id, options)
+        return run_header.executed_plan(plan, start_node_id, options)
     except KeyError as error:
         gone = shorten(str(error.args[0]))
         raise RunError(
@@ -201,18 +185,18 @@ def _executed(plan: Plan, start_node_id: str | None, options: JsonObject) -> Pla
         ) from None
 
 
-def _reused(run: RetriedRun, plan: Plan, ends: NodeEnds) -> list[Reused]:
+def _reused(run: rules.RetriedRun, plan: Plan, ends: NodeEnds) -> list[run_header.Reused]:
     """The ends that are reused. Raises NotRetriableError when nothing is left to run."""
-    ended = {one.node_id: one for one in read_reused(run.options)} | dict(ends)
+    ended = {one.node_id: one for one in run_header.read_reused(run.options)} | dict(ends)
     known = plan.nodes_by_id()
-    reused = reusable(plan, {key: end for key, end in ended.items() if key in known})
+    reused = run_header.reusable(plan, {key: end for key, end in ended.items() if key in known})
     if reused is None:
         raise NotRetriableError(NOTHING)
     return reused
 
 
 def _not_repeated(
-    plan: Plan, executed: Plan, reused: Sequence[Reused]
+    plan: Plan, executed: Plan, reused: Sequence[run_header.Reused]
 ) -> list[tuple[str, str, str]]:
     standing = {one.node_id for one in reused}
     repeated = executed.nodes_by_id().keys() - standing
@@ -258,7 +242,7 @@ class BulkRetries:
 async def retry_several(
     work: UnitOfWork,
     actor: Actor,
-    reach: Select[tuple[AutomationRun]],
+    reach: sa.Select[tuple[AutomationRun]],
     run_ids: Sequence[Id],
     terms: BulkTerms,
 ) -> BulkRetries:
@@ -290,30 +274,31 @@ async def retry_several(
 
 
 async def _locked(
-    work: UnitOfWork, reach: Select[tuple[AutomationRun]], run_ids: Sequence[Id]
+    work: UnitOfWork, reach: sa.Select[tuple[AutomationRun]], run_ids: Sequence[Id]
 ) -> Sequence[Any]:
     """The runs in reach, in the order of their ids in `run_ids`, as far as the budget carries.
 
     Their locks keep two operations from retrying the same run at the same time.
     """
-    of_ids = _run.id == any_(literal(list(run_ids), ARRAY(Uuid)))
+    of_ids = _run.id == sa.any_(sa.literal(list(run_ids), sa.ARRAY(sa.Uuid)))
     await work.execute(
         # Without the key, so that node runs, which reference it, can be written meanwhile.
-        select(_run.id).where(of_ids).order_by(_run.id).with_for_update(key_share=True)
+        sa.select(_run.id).where(of_ids).order_by(_run.id).with_for_update(key_share=True)
     )
-    place = func.array_position(literal(list(run_ids), ARRAY(Uuid)), _run.id)
+    place = sa.func.array_position(sa.literal(list(run_ids), sa.ARRAY(sa.Uuid)), _run.id)
     return await work.rows(within_budget(reach.where(of_ids), [place], len(run_ids), _LARGE))
 
 
 async def _refuse_retried(
-    work: UnitOfWork, actor: Actor, runs: Sequence[RetriedRun], answer: BulkRetries
+    work: UnitOfWork, actor: Actor, runs: Sequence[rules.RetriedRun], answer: BulkRetries
 ) -> None:
     """Refuse the runs that another run runs again."""
     replays = await work.rows(
-        select(_run.id, _run.replay_of_run_id).where(
+        sa.select(_run.id, _run.replay_of_run_id).where(
             _run.workspace_id == actor.workspace_id,
-            _run.source == RunSource.REPLAY,
-            _run.replay_of_run_id == any_(literal([run.id for run in runs], ARRAY(Uuid))),
+            _run.source == rules.RunSource.REPLAY,
+            _run.replay_of_run_id
+            == sa.any_(sa.literal([run.id for run in runs], sa.ARRAY(sa.Uuid))),
         )
     )
     for row in replays:
@@ -323,7 +308,7 @@ async def _refuse_retried(
 async def _plan(
     work: UnitOfWork,
     actor: Actor,
-    runs: Sequence[RetriedRun],
+    runs: Sequence[rules.RetriedRun],
     terms: BulkTerms,
     answer: BulkRetries,
 ) -> dict[Id, Retry]:
@@ -360,7 +345,7 @@ class _Versions:
         self._work, self._actor, self._terms = work, actor, terms
         self._known: dict[tuple[object, ...], RunVersion | PlatformError] = {}
 
-    async def of(self, run: RetriedRun) -> RunVersion:
+    async def of(self, run: rules.RetriedRun) -> RunVersion:
         """The version of a retry. Raises as `retries.retry`."""
         key: tuple[object, ...] = (run.automation_id,)
         if self._is_original:
@@ -379,7 +364,7 @@ class _Versions:
     def _is_original(self) -> bool:
         return not self._terms.published and self._terms.version_id is None
 
-    async def _read(self, run: RetriedRun) -> RunVersion:
+    async def _read(self, run: rules.RetriedRun) -> RunVersion:
         work, actor, automation_id = self._work, self._actor, run.automation_id
         if self._is_original:
             return await runnable_versions.frozen(work, actor, run)
@@ -429,27 +414,27 @@ class RepeatedEffect(Protocol):
     runs: int
 
 
-async def count_retried(work: UnitOfWork, runs: Select[Any]) -> int:
+async def count_retried(work: UnitOfWork, runs: sa.Select[Any]) -> int:
     """The number of runs, among these ids, that another run runs again already."""
     picked, replay = runs.subquery("picked"), automation_run.alias("replay").c
-    retried = exists().where(
-        replay.replay_of_run_id == picked.c.id, replay.source == RunSource.REPLAY.value
+    retried = sa.exists().where(
+        replay.replay_of_run_id == picked.c.id, replay.source == rules.RunSource.REPLAY.value
     )
-    count: int = await work.scalar(select(func.count()).select_from(picked).where(retried))
+    count: int = await work.scalar(sa.select(sa.func.count()).select_from(picked).where(retried))
     return count
 
 
 async def repeated_effects(
-    work: UnitOfWork, runs: Select[Any], most: int, *, only_failed: bool
+    work: UnitOfWork, runs: sa.Select[Any], most: int, *, only_failed: bool
 ) -> Sequence[RepeatedEffect]:
     """The nodes whose effects succeeded in runs (ids and `automation_id`), and would be repeated.
 
     With `only_failed` what ended well is reused; but a loop that failed runs whole again.
     """
     picked, node, loop = runs.subquery("picked"), node_run.c, node_run.alias("loop").c
-    count = func.count(picked.c.id.distinct())
+    count = sa.func.count(picked.c.id.distinct())
     statement = (
-        select(
+        sa.select(
             picked.c.automation_id,
             AUTOMATION.label.label("automation_label"),
             node.node_id,
@@ -458,18 +443,18 @@ async def repeated_effects(
         )
         .join(node_run, node.run_id == picked.c.id)
         .join(AUTOMATION.id.table, AUTOMATION.id == picked.c.automation_id)
-        .where(node.node_kind.in_(EFFECTS), node.status == NodeStatus.SUCCEEDED)
+        .where(node.node_kind.in_(EFFECTS), node.status == rules.NodeStatus.SUCCEEDED)
         .group_by(picked.c.automation_id, AUTOMATION.label, node.node_id, node.node_kind)
         .order_by(count.desc(), AUTOMATION.label, node.node_id)
         .limit(most)
     )
     if only_failed:
-        around = func.split_part(node.scope_key, ":", 1)
-        stands = exists().where(
+        around = sa.func.split_part(node.scope_key, ":", 1)
+        stands = sa.exists().where(
             loop.run_id == node.run_id,
             loop.node_id == around,
             loop.scope_key == "",
-            loop.status == NodeStatus.SUCCEEDED,
+            loop.status == rules.NodeStatus.SUCCEEDED,
         )
         statement = statement.where(node.scope_key != "", ~stands)
     return await work.rows(statement, of=RepeatedEffect)

@@ -7,20 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    FromClause,
-    ScalarSelect,
-    Text,
-    Uuid,
-    bindparam,
-    case,
-    cast,
-    func,
-    literal,
-    select,
-)
+import sqlalchemy as sa
 
 from models.automation.automation_runs.node_writes import RUN_IS_OPEN
 from models.automation.automation_runs.rules import NodeStatus, RunSource, is_test
@@ -123,7 +110,7 @@ class RunHeader:
         }
 
 
-def header_columns() -> tuple[ColumnElement[Any], ...]:
+def header_columns() -> tuple[sa.ColumnElement[Any], ...]:
     """The columns `RunHeader` is made of, in its order."""
     run = automation_run.c
     return (
@@ -148,39 +135,43 @@ def read_header(row: Sequence[Any]) -> RunHeader:
     return RunHeader(*tuple(row))
 
 
-_HEADER = PreparedStatement(select(*header_columns()).where(RUN_IS_OPEN))
+_HEADER = PreparedStatement(sa.select(*header_columns()).where(RUN_IS_OPEN))
 
-_RUN_IDS = bindparam("run_ids", type_=ARRAY(Uuid))
-_SCOPES = bindparam("scopes", type_=ARRAY(Text))
+_RUN_IDS = sa.bindparam("run_ids", type_=sa.ARRAY(sa.Uuid))
+_SCOPES = sa.bindparam("scopes", type_=sa.ARRAY(sa.Text))
 _ENDED_WELL = node_run.c.status == NodeStatus.SUCCEEDED
-_REASON = func.jsonb_build_object(
+_REASON = sa.func.jsonb_build_object(
     "error", node_run.c.error, "errorCode", node_run.c.error_code, type_=node_run.c.output.type
 )
-_FAILURE = func.coalesce(node_run.c.output, literal({}, node_run.c.output.type)).concat(_REASON)
+_FAILURE = sa.func.coalesce(node_run.c.output, sa.literal({}, node_run.c.output.type)).concat(
+    _REASON
+)
 """The object that bindings read of a failed node: its reason beside what came of it."""
 _OUTPUTS = (
-    select(
+    sa.select(
         node_run.c.node_id,
         node_run.c.scope_key,
         node_run.c.run_id,
         _ENDED_WELL.label("succeeded"),
-        case((_ENDED_WELL, node_run.c.output), else_=_FAILURE).label("output"),
+        sa.case((_ENDED_WELL, node_run.c.output), else_=_FAILURE).label("output"),
     )
     .where(
-        node_run.c.workspace_id == bindparam("workspace_id"),
-        node_run.c.run_id == func.any(_RUN_IDS),
-        node_run.c.scope_key == func.any(_SCOPES),
+        node_run.c.workspace_id == sa.bindparam("workspace_id"),
+        node_run.c.run_id == sa.func.any(_RUN_IDS),
+        node_run.c.scope_key == sa.func.any(_SCOPES),
         node_run.c.status
-        == func.any(literal([NodeStatus.SUCCEEDED, NodeStatus.FAILED], ARRAY(Text))),
+        == sa.func.any(sa.literal([NodeStatus.SUCCEEDED, NodeStatus.FAILED], sa.ARRAY(sa.Text))),
     )
     .order_by(
-        func.array_position(_RUN_IDS, node_run.c.run_id).desc(),
-        func.array_position(_SCOPES, node_run.c.scope_key).desc(),
+        sa.func.array_position(_RUN_IDS, node_run.c.run_id).desc(),
+        sa.func.array_position(_SCOPES, node_run.c.scope_key).desc(),
     )
 )
 _ALL_OUTPUTS = PreparedStatement(_OUTPUTS)
 _SOME_OUTPUTS = PreparedStatement(
-    _OUTPUTS.where(node_run.c.node_id == func.any(bindparam("node_ids", type_=ARRAY(Text))))
+    _OUTPUTS.where(
+        node_run.c.node_id == sa.func.any(sa.bindparam("node_ids", type_=sa.ARRAY(sa.Text)))
+    )
 )
 
 
@@ -235,7 +226,7 @@ class NodeEnd:
 async def node_end(work: UnitOfWork, run_id: Id, node_id: str, scope_key: str) -> NodeEnd:
     """The end of a node that has ended."""
     row = await work.first(
-        select(node_run.c.output, node_run.c.error).where(
+        sa.select(node_run.c.output, node_run.c.error).where(
             node_run.c.run_id == run_id,
             node_run.c.node_id == node_id,
             node_run.c.scope_key == scope_key,
@@ -368,10 +359,10 @@ OUTPUT_LIMIT = ANSWER_BUDGET
 """Bytes of node outputs in a run's output. Outputs beyond it are null there."""
 
 
-def first_response(nodes: FromClause) -> ScalarSelect[Any]:
+def first_response(nodes: sa.FromClause) -> sa.ScalarSelect[Any]:
     """The answer of the first respond node among the rows of a run; null if none has answered."""
     return (
-        select(nodes.c.output)
+        sa.select(nodes.c.output)
         .where(nodes.c.node_kind == NodeKind.RESPOND.value, *_of_run(nodes))
         .order_by(nodes.c.completed_at, nodes.c.node_id, nodes.c.scope_key)
         .limit(1)
@@ -379,36 +370,36 @@ def first_response(nodes: FromClause) -> ScalarSelect[Any]:
     )
 
 
-def leaf_outputs(nodes: FromClause) -> ScalarSelect[Any]:
+def leaf_outputs(nodes: sa.FromClause) -> sa.ScalarSelect[Any]:
     """The output of a run without an answer: the outputs of its succeeded leaf nodes by id.
 
     In the order of their ends, outputs beyond the limit are null.
     """
     leaf = (
-        select(
+        sa.select(
             nodes.c.node_id,
             nodes.c.output,
-            func.sum(func.octet_length(cast(nodes.c.output, Text)))
+            sa.func.sum(sa.func.octet_length(sa.cast(nodes.c.output, sa.Text)))
             .over(order_by=(nodes.c.completed_at, nodes.c.node_id))
             .label("bytes"),
         )
         .where(
             nodes.c.scope_key == "",
-            nodes.c.node_id == func.any(bindparam("leaves", type_=ARRAY(Text))),
+            nodes.c.node_id == sa.func.any(sa.bindparam("leaves", type_=sa.ARRAY(sa.Text))),
             *_of_run(nodes),
         )
         .subquery()
     )
-    by_node = func.jsonb_object_agg(
-        leaf.c.node_id, case((leaf.c.bytes <= OUTPUT_LIMIT, leaf.c.output))
+    by_node = sa.func.jsonb_object_agg(
+        leaf.c.node_id, sa.case((leaf.c.bytes <= OUTPUT_LIMIT, leaf.c.output))
     )
-    return select(
-        func.coalesce(by_node, literal({}, automation_run.c.output.type))
+    return sa.select(
+        sa.func.coalesce(by_node, sa.literal({}, automation_run.c.output.type))
     ).scalar_subquery()
 
 
-def _of_run(nodes: FromClause) -> tuple[ColumnElement[bool], ...]:
-    return nodes.c.run_id == bindparam("run_id"), nodes.c.status == NodeStatus.SUCCEEDED.value
+def _of_run(nodes: sa.FromClause) -> tuple[sa.ColumnElement[bool], ...]:
+    return nodes.c.run_id == sa.bindparam("run_id"), nodes.c.status == NodeStatus.SUCCEEDED.value
 
 
 def within_limit(outputs: Mapping[str, Any]) -> JsonObject:

@@ -11,33 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    Integer,
-    Select,
-    Text,
-    Uuid,
-    and_,
-    bindparam,
-    cast,
-    func,
-    literal,
-    literal_column,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.tables import IS_OPEN, automation_run
-from models.automation.automations.queries import (
-    AUTOMATION,
-    GRAPH,
-    VERSION,
-    automation_of,
-    graph_of,
-    version_of,
-)
+from models.automation.automations import queries as automation_queries
 from models.core.base import Id
 from models.core.pauses import intents
 from runtime.database import UnitOfWork
@@ -50,33 +28,37 @@ BATCH = 20
 """Runs that get a slot when one run ends, after a newer version has raised the limit."""
 
 _run = automation_run.c
-_OF_KEY = and_(
-    _run.automation_id == bindparam("automation_id"),
-    _run.concurrency_key == bindparam("key", type_=Text),
+_OF_KEY = sa.and_(
+    _run.automation_id == sa.bindparam("automation_id"),
+    _run.concurrency_key == sa.bindparam("key", type_=sa.Text),
     # Spelled out, so that every plan finds the indexes of open runs.
-    _run.status.in_([literal_column(f"'{status}'") for status in OPEN_RUN]),
+    _run.status.in_([sa.literal_column(f"'{status}'") for status in OPEN_RUN]),
 )
-HOLDS = and_(_OF_KEY, _run.admitted_at.is_not(None))
+HOLDS = sa.and_(_OF_KEY, _run.admitted_at.is_not(None))
 """The runs of a key that hold a slot; parameters `automation_id` and `key`."""
-WAITS = and_(_OF_KEY, _run.admitted_at.is_(None))
+WAITS = sa.and_(_OF_KEY, _run.admitted_at.is_(None))
 """The runs of a key that wait for one."""
 
 
-def _lock_number(automation_id: ColumnElement[Id], key: ColumnElement[str]) -> ColumnElement[int]:
-    return func.hashtextextended(func.concat(cast(automation_id, Text), "/", key), 0)
+def _lock_number(
+    automation_id: sa.ColumnElement[Id], key: sa.ColumnElement[str]
+) -> sa.ColumnElement[int]:
+    return sa.func.hashtextextended(sa.func.concat(sa.cast(automation_id, sa.Text), "/", key), 0)
 
 
 _LOCK = PreparedStatement(
-    select(
-        func.pg_advisory_xact_lock(
-            _lock_number(bindparam("automation_id", type_=Uuid), bindparam("key", type_=Text))
+    sa.select(
+        sa.func.pg_advisory_xact_lock(
+            _lock_number(
+                sa.bindparam("automation_id", type_=sa.Uuid), sa.bindparam("key", type_=sa.Text)
+            )
         )
     )
 )
 _keys = (
-    select(_lock_number(_run.automation_id, _run.concurrency_key).label("number"))
+    sa.select(_lock_number(_run.automation_id, _run.concurrency_key).label("number"))
     .where(
-        _run.id == func.any(bindparam("run_ids", type_=ARRAY(Uuid))),
+        _run.id == sa.func.any(sa.bindparam("run_ids", type_=sa.ARRAY(sa.Uuid))),
         _run.concurrency_key.is_not(None),
     )
     .distinct()
@@ -84,7 +66,7 @@ _keys = (
     .order_by("number")
     .subquery()
 )
-_LOCK_OF_RUNS = PreparedStatement(select(func.pg_advisory_xact_lock(_keys.c.number)))
+_LOCK_OF_RUNS = PreparedStatement(sa.select(sa.func.pg_advisory_xact_lock(_keys.c.number)))
 
 
 async def lock(work: UnitOfWork, automation_id: Id, key: str) -> None:
@@ -98,31 +80,37 @@ async def lock_of_runs(work: UnitOfWork, run_ids: Collection[Id]) -> None:
 
 
 _first = (
-    select(_run.id, _run.created_at, _run.automation_id, _run.graph_checksum)
+    sa.select(_run.id, _run.created_at, _run.automation_id, _run.graph_checksum)
     .where(WAITS)
     .order_by(_run.created_at, _run.id)
     .limit(BATCH)
     .subquery()
 )
 _next = (
-    select(
+    sa.select(
         _first.c.id,
-        func.row_number().over(order_by=(_first.c.created_at, _first.c.id)).label("turn"),
-        cast(GRAPH.trigger_config[("concurrency", "limit")].astext, Integer).label("slots"),
+        sa.func.row_number().over(order_by=(_first.c.created_at, _first.c.id)).label("turn"),
+        sa.cast(
+            automation_queries.GRAPH.trigger_config[("concurrency", "limit")].astext, sa.Integer
+        ).label("slots"),
     )
-    .join(*graph_of(_first))
+    .join(*automation_queries.graph_of(_first))
     .subquery()
 )
 _held = (
-    select(func.count()).select_from(automation_run).where(HOLDS).correlate(None).scalar_subquery()
+    sa.select(sa.func.count())
+    .select_from(automation_run)
+    .where(HOLDS)
+    .correlate(None)
+    .scalar_subquery()
 )
 _ADMIT = PreparedStatement(
-    update(automation_run)
+    sa.update(automation_run)
     .where(
-        _run.id.in_(select(_next.c.id).where(_next.c.turn + _held <= _next.c.slots)),
+        _run.id.in_(sa.select(_next.c.id).where(_next.c.turn + _held <= _next.c.slots)),
         _run.status == RunStatus.QUEUED.value,
     )
-    .values(admitted_at=bindparam("now", type_=Timestamp))
+    .values(admitted_at=sa.bindparam("now", type_=Timestamp))
     .returning(_run.id)
 )
 
@@ -148,12 +136,12 @@ class Taken:
 
 
 _TAKEN = PreparedStatement(
-    select(
+    sa.select(
         _held.label("held"),
-        select(literal(1)).select_from(automation_run).where(WAITS).exists().label("waiting"),
-        select(literal(1))
+        sa.select(sa.literal(1)).select_from(automation_run).where(WAITS).exists().label("waiting"),
+        sa.select(sa.literal(1))
         .select_from(automation_run)
-        .where(_run.id == bindparam("run_id", type_=Uuid))
+        .where(_run.id == sa.bindparam("run_id", type_=sa.Uuid))
         .exists()
         .label("known"),
     )
@@ -168,10 +156,10 @@ async def taken(work: UnitOfWork, automation_id: Id, key: str, run_id: Id) -> Ta
 
 
 _OLDEST = PreparedStatement(
-    select(_run.id)
+    sa.select(_run.id)
     .where(HOLDS)
     .order_by(_run.created_at, _run.id)
-    .limit(bindparam("count", type_=Integer))
+    .limit(sa.bindparam("count", type_=sa.Integer))
 )
 
 
@@ -195,11 +183,11 @@ class KeyRow(Protocol):
 
 
 async def busiest_keys(
-    work: UnitOfWork, workspace_id: Id, automation_ids: Select[Id], most: int
+    work: UnitOfWork, workspace_id: Id, automation_ids: sa.Select[Id], most: int
 ) -> Sequence[KeyRow]:
     """The keys of automations with the most open runs now, the most first."""
     keyed = (
-        select(_run.automation_id, _run.concurrency_key.label("key"), _run.admitted_at)
+        sa.select(_run.automation_id, _run.concurrency_key.label("key"), _run.admitted_at)
         .where(
             _run.workspace_id == workspace_id,
             IS_OPEN,
@@ -210,11 +198,11 @@ async def busiest_keys(
         .subquery("keyed")
     )
     key = (keyed.c.automation_id, keyed.c.key)
-    admitted = func.count(keyed.c.admitted_at)
-    counted = select(
-        *key, admitted.label("admitted"), (func.count() - admitted).label("queued")
+    admitted = sa.func.count(keyed.c.admitted_at)
+    counted = sa.select(
+        *key, admitted.label("admitted"), (sa.func.count() - admitted).label("queued")
     ).group_by(*key)
-    return await work.rows(counted.order_by(func.count().desc(), *key).limit(most), of=KeyRow)
+    return await work.rows(counted.order_by(sa.func.count().desc(), *key).limit(most), of=KeyRow)
 
 
 ADMITTED = "admitted"
@@ -296,7 +284,7 @@ class _AcceptedRun(StartedVersion, Protocol):
 
 
 _ACCEPTED = PreparedStatement(
-    select(
+    sa.select(
         _run.id,
         _run.workspace_id,
         _run.automation_id,
@@ -305,13 +293,13 @@ _ACCEPTED = PreparedStatement(
         _run.parent_run_id,
         _run.status,
         _run.created_at,
-        AUTOMATION.label,
-        VERSION.version,
+        automation_queries.AUTOMATION.label,
+        automation_queries.VERSION.version,
     )
     .select_from(automation_run)
-    .join(*automation_of(automation_run))
-    .join(*version_of(automation_run))
-    .where(_run.id == func.any(bindparam("run_ids", type_=ARRAY(Uuid))))
+    .join(*automation_queries.automation_of(automation_run))
+    .join(*automation_queries.version_of(automation_run))
+    .where(_run.id == sa.func.any(sa.bindparam("run_ids", type_=sa.ARRAY(sa.Uuid))))
     .order_by(_run.created_at, _run.id),
     _AcceptedRun,
 )

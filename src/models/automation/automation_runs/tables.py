@@ -3,17 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    ForeignKeyConstraint,
-    Index,
-    Text,
-    UniqueConstraint,
-    Uuid,
-    select,
-    text,
-    true,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -28,12 +18,12 @@ from runtime.temporal.families import Family
 
 _KEY_ORDER = ("automation_id", "concurrency_key", "created_at", "id")
 """The order of the runs of a concurrency key."""
-IS_OPEN = text(f"status IN ({listed(OPEN_RUN)})")
-IS_ENDED = text(f"status IN ({listed(ENDED_RUN)})")
+IS_OPEN = sa.text(f"status IN ({listed(OPEN_RUN)})")
+IS_ENDED = sa.text(f"status IN ({listed(ENDED_RUN)})")
 """The predicates of partial indexes. A query repeats them as they stand here: PostgreSQL takes such
 an index only for a condition that it can prove."""
-IS_FAILED = text("status IN ('failed', 'timed_out')")
-NODE_FAILED = text("node_run.status = 'failed'")
+IS_FAILED = sa.text("status IN ('failed', 'timed_out')")
+NODE_FAILED = sa.text("node_run.status = 'failed'")
 _ENDED_ORDER = ("status", "source", "created_at", "id")
 """The order of ended runs in a list by states and sources (`filters.newest`). Ended runs
 alone: an entry is written once, and not with each change of the status."""
@@ -52,52 +42,54 @@ class AutomationRun(SQLModel, table=True):
 
     __tablename__ = "automation_run"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
+        sa.UniqueConstraint("workspace_id", "id"),
         same_workspace("automation_id", "automation.id"),
-        Index("ix_automation_run_automation_id_created_at", "automation_id", "created_at", "id"),
-        Index("ix_automation_run_workspace_id_created_at", "workspace_id", "created_at", "id"),
-        Index(
+        sa.Index("ix_automation_run_automation_id_created_at", "automation_id", "created_at", "id"),
+        sa.Index("ix_automation_run_workspace_id_created_at", "workspace_id", "created_at", "id"),
+        sa.Index(
             "ix_automation_run_open",
             "workspace_id",
             "status",
             "id",
             postgresql_where=IS_OPEN,
         ),
-        Index("ix_automation_run_ended", "workspace_id", *_ENDED_ORDER, postgresql_where=IS_ENDED),
-        Index(
+        sa.Index(
+            "ix_automation_run_ended", "workspace_id", *_ENDED_ORDER, postgresql_where=IS_ENDED
+        ),
+        sa.Index(
             "ix_automation_run_ended_of_automation",
             "automation_id",
             *_ENDED_ORDER,
             postgresql_where=IS_ENDED,
         ),
-        Index(
+        sa.Index(
             "ix_automation_run_failed",
             "workspace_id",
             "completed_at",
             postgresql_where=IS_FAILED,
         ),
-        Index(
+        sa.Index(
             "ix_automation_run_holding",
             *_KEY_ORDER,
-            postgresql_where=text(
+            postgresql_where=sa.text(
                 "concurrency_key IS NOT NULL AND admitted_at IS NOT NULL"
                 " AND status IN ('queued', 'running', 'waiting')"
             ),
         ),
-        Index(
+        sa.Index(
             "ix_automation_run_waiting",
             *_KEY_ORDER,
-            postgresql_where=text(
+            postgresql_where=sa.text(
                 "concurrency_key IS NOT NULL AND admitted_at IS NULL"
                 " AND status IN ('queued', 'running', 'waiting')"
             ),
         ),
-        Index(
+        sa.Index(
             "ix_automation_run_attributes",
             "attributes",
             postgresql_using="gin",
             postgresql_ops={"attributes": "jsonb_path_ops"},
-            postgresql_where=text("attributes IS NOT NULL"),
+            postgresql_where=sa.text("attributes IS NOT NULL"),
         ),
         partial_index(
             "ix_automation_run_parent", "parent_run_id", where="parent_run_id IS NOT NULL"
@@ -124,7 +116,9 @@ class AutomationRun(SQLModel, table=True):
     start_node_id: str | None = None
     replay_of_run_id: Id | None = None
     parent_run_id: Id | None = None
-    chain: list[Id] = Field(sa_type=ARRAY(Uuid), sa_column_kwargs={"server_default": text("'{}'")})
+    chain: list[Id] = Field(
+        sa_type=sa.ARRAY(sa.Uuid), sa_column_kwargs={"server_default": sa.text("'{}'")}
+    )
     concurrency_key: str | None = None
     admitted_at: datetime | None = Field(default=None, sa_type=Timestamp)
     created_by_user_id: Id | None = None
@@ -168,7 +162,7 @@ class NodeRunAttempt(SQLModel, table=True):
 
     __tablename__ = "node_run_attempt"
     __table_args__ = (
-        ForeignKeyConstraint(
+        sa.ForeignKeyConstraint(
             ["run_id", "node_id", "scope_key"],
             ["node_run.run_id", "node_run.node_id", "node_run.scope_key"],
         ),
@@ -194,13 +188,13 @@ class SuspendedExecution(SQLModel, table=True):
     __tablename__ = "suspended_execution"
     __table_args__ = (
         same_workspace("run_id", "automation_run.id"),
-        Index("ix_suspended_execution_run_id", "run_id"),
+        sa.Index("ix_suspended_execution_run_id", "run_id"),
     )
 
     execution_key: str = Field(primary_key=True)
     run_id: Id
     workspace_id: Id
-    child_keys: list[str] = Field(sa_type=ARRAY(Text))
+    child_keys: list[str] = Field(sa_type=sa.ARRAY(sa.Text))
 
 
 automation_run = table_of(AutomationRun)
@@ -220,7 +214,7 @@ async def purge_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) 
     """
     workspace = every_workspace()
     runs = (
-        select(_run.id)
+        sa.select(_run.id)
         .where(
             _run.workspace_id == workspace.c.id,
             # A run is accepted before it ends: of each workspace only the oldest runs are read.
@@ -233,6 +227,6 @@ async def purge_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) 
         .correlate(workspace)
         .lateral("ended")
     )
-    first = select(runs.c.id).select_from(workspace.join(runs, true())).limit(MAX_HEADS)
-    old = select(_run.id).where(_run.id.in_(first)).order_by(_run.created_at)
+    first = sa.select(runs.c.id).select_from(workspace.join(runs, sa.true())).limit(MAX_HEADS)
+    old = sa.select(_run.id).where(_run.id.in_(first)).order_by(_run.created_at)
     return await purge(work, automation_run, old, limit)

@@ -9,42 +9,18 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    and_,
-    case,
-    cast,
-    delete,
-    func,
-    insert,
-    or_,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import Insert
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automations import graphs, runnable_versions, schedules, versions
+from models.automation.automations import graphs, runnable_versions, schedules, shapes, versions
 from models.automation.automations.graphs import check_named
 from models.automation.automations.queries import detail, summary
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.language.bindings import written
+from models.automation.automations.rules.triggers import kinds as trigger_kinds
 from models.automation.automations.rules.triggers.configs import parse_trigger_config
-from models.automation.automations.rules.triggers.kinds import (
-    TriggerKind,
-    includes_system_changes,
-    subject_of,
-    subscribes,
-)
 from models.automation.automations.schedules import announce
-from models.automation.automations.shapes import (
-    AutomationDetail,
-    AutomationValidation,
-    CreateAutomation,
-    PublishAutomation,
-    UpdateAutomation,
-    ValidateAutomation,
-)
 from models.automation.automations.tables import automation, webhook_secret_place
 from models.automation.automations.versions import Content, LockedAutomation, lock
 from models.content.items.commands import create_item_for, rename_item, trash_item
@@ -62,8 +38,8 @@ from runtime.ids import new_id
 
 
 async def create_automation(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateAutomation
-) -> AutomationDetail:
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: shapes.CreateAutomation
+) -> shapes.AutomationDetail:
     """Create an automation. Its version 1 is an open draft; without a graph there is none yet.
 
     Raises NotFoundError or DeniedError for the parent, NotFoundError for a connection or a
@@ -83,7 +59,7 @@ async def create_automation(
         parent_item_id=body.parent_item_id,
     )
     await work.execute(
-        insert(automation).values(
+        sa.insert(automation).values(
             id=automation_id,
             workspace_id=actor.workspace_id,
             item_id=item_id,
@@ -108,9 +84,9 @@ async def update_automation(
     actor: Actor,
     keys: KeyRing,
     automation_id: Id,
-    body: UpdateAutomation,
+    body: shapes.UpdateAutomation,
     expected_updated_at: datetime | None = None,
-) -> AutomationDetail:
+) -> shapes.AutomationDetail:
     """Change what the body names. A new graph or trigger is written to the draft, or opens one.
 
     Raises ConflictError when the automation has changed since `expected_updated_at`, the
@@ -122,7 +98,7 @@ async def update_automation(
     changed: JsonObject = body.model_dump(include={"label", "enabled"}, exclude_none=True)
     if changed:
         await work.execute(
-            update(automation)
+            sa.update(automation)
             .where(automation.c.id == automation_id)
             .values(**changed, updated_at=owner.changed_at(work.now))
         )
@@ -150,7 +126,7 @@ async def _draft(work: UnitOfWork, actor: Actor, owner: LockedAutomation, conten
 async def set_label(work: UnitOfWork, workspace_id: Id, automation_id: Id, label: str) -> None:
     """Set the label of an automation; the caller gives its item the same title."""
     await work.execute(
-        update(automation)
+        sa.update(automation)
         .where(automation.c.workspace_id == workspace_id, automation.c.id == automation_id)
         .values(label=label, updated_at=next_updated_at(automation.c.updated_at, work.now))
     )
@@ -158,8 +134,8 @@ async def set_label(work: UnitOfWork, workspace_id: Id, automation_id: Id, label
 
 
 async def publish(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id, body: PublishAutomation
-) -> AutomationDetail:
+    work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id, body: shapes.PublishAutomation
+) -> shapes.AutomationDetail:
     """Publish the open draft, or the version the body names."""
     owner = await versions.lock(work, actor, automation_id)
     owner.expect_draft(body.expected_draft_version_id)
@@ -174,7 +150,7 @@ async def publish(
 
 async def discard_draft(
     work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id
-) -> AutomationDetail:
+) -> shapes.AutomationDetail:
     """Archive the open draft. The published version, if there is one, does not change."""
     owner = await versions.lock(work, actor, automation_id)
     await versions.discard_draft(work, owner)
@@ -183,7 +159,7 @@ async def discard_draft(
 
 async def restore_version(
     work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id, version_id: Id
-) -> AutomationDetail:
+) -> shapes.AutomationDetail:
     """Open a draft with the content of an earlier version."""
     owner = await versions.lock(work, actor, automation_id)
     await versions.restore(work, actor, owner, version_id)
@@ -192,7 +168,7 @@ async def restore_version(
 
 async def delete_automation(
     work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id
-) -> AutomationDetail:
+) -> shapes.AutomationDetail:
     """Move an automation to the trash and return it as it was. Open runs continue."""
     found = await detail(work, actor, keys, automation_id)
     await trash_item(work, actor, found.item_id)
@@ -200,8 +176,8 @@ async def delete_automation(
 
 
 async def validate(
-    work: UnitOfWork, actor: Actor, automation_id: Id, body: ValidateAutomation
-) -> AutomationValidation:
+    work: UnitOfWork, actor: Actor, automation_id: Id, body: shapes.ValidateAutomation
+) -> shapes.AutomationValidation:
     """Find the problems of a graph, without saving it."""
     found = await summary(work, actor, automation_id)
     before = None
@@ -211,7 +187,9 @@ async def validate(
     compiled = await graphs.compile_in(
         work, actor.workspace_id, automation_id, content.trigger_config, content.graph
     )
-    return AutomationValidation(valid=not compiled.issues, reference_issues=compiled.all_issues)
+    return shapes.AutomationValidation(
+        valid=not compiled.issues, reference_issues=compiled.all_issues
+    )
 
 
 async def _current(work: UnitOfWork, actor: Actor, owner: LockedAutomation) -> Content | None:
@@ -224,7 +202,7 @@ async def _current(work: UnitOfWork, actor: Actor, owner: LockedAutomation) -> C
 
 def _changed(
     before: Content | None,
-    trigger: TriggerKind | None,
+    trigger: trigger_kinds.TriggerKind | None,
     trigger_config: JsonObject | None,
     graph: Graph | None,
 ) -> Content:
@@ -248,12 +226,12 @@ def _restored(given: Graph | None, before: Graph) -> Graph:
     return given if found is whole else Graph.model_validate(found)
 
 
-def _trigger(kind: TriggerKind | None, config: JsonObject | None) -> JsonObject:
+def _trigger(kind: trigger_kinds.TriggerKind | None, config: JsonObject | None) -> JsonObject:
     """The checked trigger configuration; `kind`, when given, must agree with it.
 
     See interface.md#triggers.
     """
-    given = {"kind": (kind or TriggerKind.MANUAL).value} if config is None else config
+    given = {"kind": (kind or trigger_kinds.TriggerKind.MANUAL).value} if config is None else config
     if kind is not None and given.get("kind", kind) != kind:
         raise ValidationError.at("trigger", "Must be the same as triggerConfig.kind.")
     return parse_trigger_config({"kind": kind.value, **given} if kind is not None else given)
@@ -273,22 +251,22 @@ async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> No
     version = await runnable_versions.live(work, workspace_id, automation_id)
     if version is None:
         version, dormant = await runnable_versions.dormant(work, workspace_id, automation_id)
-    if version is None or not subscribes(version.trigger_config):
+    if version is None or not trigger_kinds.subscribes(version.trigger_config):
         await work.execute(
-            delete(_TABLE).where(
+            sa.delete(_TABLE).where(
                 _TABLE.c.workspace_id == workspace_id, _TABLE.c.automation_id == automation_id
             )
         )
         return
     config = version.trigger_config
-    dated = config["kind"] == TriggerKind.RECORD_DATE_REACHED and dormant is None
+    dated = config["kind"] == trigger_kinds.TriggerKind.RECORD_DATE_REACHED and dormant is None
     new = upsert(_TABLE).values(
         automation_id=automation_id,
         workspace_id=workspace_id,
         kind=config["kind"],
-        subject_id=subject_of(config),
+        subject_id=trigger_kinds.subject_of(config),
         dormant=dormant,
-        include_system=includes_system_changes(config),
+        include_system=trigger_kinds.includes_system_changes(config),
         after_event=_next_event_number(),
         polled_until=work.now if dated else None,
         next_poll_at=work.now if dated else None,
@@ -301,14 +279,14 @@ async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> No
 def _replacing(new: Insert) -> Insert:
     """The insertion, or the update of the subscription that is there."""
     columns = new.excluded
-    goes_on = and_(
+    goes_on = sa.and_(
         _TABLE.c.kind == columns.kind,
         _TABLE.c.subject_id.is_not_distinct_from(columns.subject_id),
         # What happened before it was enabled starts no run.
-        or_(_TABLE.c.dormant.is_(None), columns.dormant.is_not(None)),
+        sa.or_(_TABLE.c.dormant.is_(None), columns.dormant.is_not(None)),
     )
     positions = {
-        name: case((goes_on, _TABLE.c[name]), else_=columns[name])
+        name: sa.case((goes_on, _TABLE.c[name]), else_=columns[name])
         for name in ("after_event", "polled_until")
     }
     names = ("kind", "subject_id", "dormant", "include_system", "next_poll_at")
@@ -324,13 +302,13 @@ async def subscribe_all(work: UnitOfWork, workspace_id: Id, automation_ids: Iter
         await subscribe(work, workspace_id, automation_id)
 
 
-def _next_event_number() -> ColumnElement[int]:
+def _next_event_number() -> sa.ColumnElement[int]:
     """A number above every event there is, and below every one still to come.
 
     Numbers come from a sequence: an event that is emitted after this commits has a higher one.
     """
-    sequence = func.pg_get_serial_sequence(trigger_event.name, "id")
-    return cast(func.nextval(sequence), BigInteger)
+    sequence = sa.func.pg_get_serial_sequence(trigger_event.name, "id")
+    return sa.cast(sa.func.nextval(sequence), sa.BigInteger)
 
 
 OVERLAP = timedelta(hours=24)
@@ -352,7 +330,7 @@ async def rotate_webhook_secret(
     """
     owner = await lock(work, actor, automation_id)
     await work.execute(
-        update(automation)
+        sa.update(automation)
         .where(automation.c.workspace_id == actor.workspace_id, automation.c.id == automation_id)
         .values(
             sealed_previous_webhook_secret=automation.c.sealed_webhook_secret,

@@ -6,33 +6,13 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from typing import ClassVar, Protocol
 
-from sqlalchemy import (
-    ScalarSelect,
-    Select,
-    String,
-    bindparam,
-    cast,
-    func,
-    literal,
-    select,
-    union_all,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automations.references import stored_references
-from models.automation.automations.rules.graph.catalog import (
-    ReferenceCatalog,
-    Resource,
-    named_by_author,
-    referenced_secrets,
-)
-from models.automation.automations.rules.graph.compiler import (
-    Compiled,
-    compile_graph,
-    referenced_ids,
-)
+from models.automation.automations.rules.graph import catalog as graph_catalog
+from models.automation.automations.rules.graph import compiler
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.automation.secrets.store import existing_names
@@ -54,9 +34,9 @@ from runtime.postgresql.statements import PreparedStatement
 
 async def load_catalog(
     work: UnitOfWork, workspace_id: Id, automation_id: Id | None, ids: Collection[Id]
-) -> ReferenceCatalog:
+) -> graph_catalog.ReferenceCatalog:
     """The things of these ids that the workspace has, outside the trash."""
-    return ReferenceCatalog(
+    return graph_catalog.ReferenceCatalog(
         automation_id=None if automation_id is None else str(automation_id),
         databases=await _databases(work, workspace_id, ids),
         existing=await _existing(work, workspace_id, ids),
@@ -64,9 +44,9 @@ async def load_catalog(
     )
 
 
-_SEES: Mapping[Resource, Callable[[UnitOfWork, Actor, Id], Awaitable[bool]]] = {
-    Resource.CONNECTION: sees_connection,
-    Resource.ENDPOINT: sees_endpoint,
+_SEES: Mapping[graph_catalog.Resource, Callable[[UnitOfWork, Actor, Id], Awaitable[bool]]] = {
+    graph_catalog.Resource.CONNECTION: sees_connection,
+    graph_catalog.Resource.ENDPOINT: sees_endpoint,
 }
 
 
@@ -77,8 +57,8 @@ async def check_named(
 
     One that the graph named `before` was seen by who named it (ADR 0037).
     """
-    known = frozenset() if before is None else named_by_author(before)
-    for resource, named in sorted(named_by_author(graph) - known):
+    known = frozenset() if before is None else graph_catalog.named_by_author(before)
+    for resource, named in sorted(graph_catalog.named_by_author(graph) - known):
         if not await _SEES[resource](work, actor, named):
             raise NotFoundError(resource.value)
 
@@ -98,7 +78,7 @@ async def _triggers(
     if not ids:
         return {}
     rows = await work.rows(
-        select(automation.c.id, automation_graph.c.trigger_config)
+        sa.select(automation.c.id, automation_graph.c.trigger_config)
         .join(automation_version, automation_version.c.id == automation.c.published_version_id)
         .join(
             automation_graph,
@@ -112,7 +92,7 @@ async def _triggers(
 
 async def _existing(
     work: UnitOfWork, workspace_id: Id, ids: Collection[Id]
-) -> dict[Resource, frozenset[str]]:
+) -> dict[graph_catalog.Resource, frozenset[str]]:
     if not ids:
         return {}
     sorted_ids = sorted(ids)
@@ -123,30 +103,32 @@ async def _existing(
         ITEM.kind == ItemKind.ACTION, ITEM.target_id.in_(sorted_ids)
     )
     existing = {
-        Resource.ACTION: actions,
-        Resource.AUTOMATION: _automations(workspace_id, sorted_ids),
-        Resource.CONNECTION: existing_connections(workspace_id, sorted_ids),
-        Resource.DATA_SOURCE: existing_data_sources(workspace_id, sorted_ids),
-        Resource.ENDPOINT: existing_endpoints(workspace_id, sorted_ids),
-        Resource.FORM: forms,
-        Resource.VIEW: existing_views(workspace_id, sorted_ids),
-        Resource.MEMBER: members_among(workspace_id, sorted_ids),
+        graph_catalog.Resource.ACTION: actions,
+        graph_catalog.Resource.AUTOMATION: _automations(workspace_id, sorted_ids),
+        graph_catalog.Resource.CONNECTION: existing_connections(workspace_id, sorted_ids),
+        graph_catalog.Resource.DATA_SOURCE: existing_data_sources(workspace_id, sorted_ids),
+        graph_catalog.Resource.ENDPOINT: existing_endpoints(workspace_id, sorted_ids),
+        graph_catalog.Resource.FORM: forms,
+        graph_catalog.Resource.VIEW: existing_views(workspace_id, sorted_ids),
+        graph_catalog.Resource.MEMBER: members_among(workspace_id, sorted_ids),
     }
-    statement = union_all(
+    statement = sa.union_all(
         *(
-            ids_of_resource.add_columns(cast(literal(resource.value), String).label("resource"))
+            ids_of_resource.add_columns(
+                sa.cast(sa.literal(resource.value), sa.String).label("resource")
+            )
             for resource, ids_of_resource in existing.items()
         )
     )
-    found: dict[Resource, set[str]] = {}
+    found: dict[graph_catalog.Resource, set[str]] = {}
     for row in await work.rows(statement):
-        found.setdefault(Resource(row.resource), set()).add(str(row.id))
+        found.setdefault(graph_catalog.Resource(row.resource), set()).add(str(row.id))
     return {resource: frozenset(known) for resource, known in found.items()}
 
 
-def _automations(workspace_id: Id, ids: Collection[Id]) -> Select[Id]:
+def _automations(workspace_id: Id, ids: Collection[Id]) -> sa.Select[Id]:
     return (
-        select(automation.c.id)
+        sa.select(automation.c.id)
         .join(*live_item_of(automation))
         .where(automation.c.workspace_id == workspace_id, automation.c.id.in_(ids))
     )
@@ -189,18 +171,18 @@ async def compile_in(
     automation_id: Id | None,
     trigger_config: JsonObject,
     graph: Graph,
-) -> Compiled:
+) -> compiler.Compiled:
     """Compile a graph against what its workspace has."""
-    ids = referenced_ids(graph, trigger_config)
+    ids = compiler.referenced_ids(graph, trigger_config)
     catalog = await load_catalog(work, workspace_id, automation_id, ids)
-    secrets = referenced_secrets(graph, trigger_config)
+    secrets = graph_catalog.referenced_secrets(graph, trigger_config)
     names = await existing_names(work, workspace_id, secrets)
     catalog = replace(catalog, secrets=names, has_mail_server=_Process.has_mail_server)
-    if not catalog.has_mail_server and catalog.existing.get(Resource.ACTION):
+    if not catalog.has_mail_server and catalog.existing.get(graph_catalog.Resource.ACTION):
         (find,) = _Process.find_mail_actions
         found = await find(work, workspace_id, ids)
         catalog = replace(catalog, mail_actions=frozenset(map(str, found)))
-    return compile_graph(graph, trigger_config, catalog)
+    return compiler.compile_graph(graph, trigger_config, catalog)
 
 
 async def store(
@@ -209,7 +191,7 @@ async def store(
     automation_id: Id,
     trigger_config: JsonObject,
     graph: Graph,
-    compilation: Compiled,
+    compilation: compiler.Compiled,
 ) -> str:
     """Store a graph and its plan under their checksum, and return it. Repeating changes nothing."""
     content = graph.to_json()
@@ -235,7 +217,10 @@ async def store(
 
 
 async def keep_plan(
-    work: UnitOfWork, automation_id: Id, checksum: str | ScalarSelect[str], compilation: Compiled
+    work: UnitOfWork,
+    automation_id: Id,
+    checksum: str | sa.ScalarSelect[str],
+    compilation: compiler.Compiled,
 ) -> None:
     """Store the plan of a graph that had issues when it was stored.
 
@@ -243,7 +228,7 @@ async def keep_plan(
     """
     assert compilation.plan is not None, "it has no issues now"
     await work.execute(
-        update(automation_graph)
+        sa.update(automation_graph)
         .where(
             automation_graph.c.automation_id == automation_id,
             automation_graph.c.checksum == checksum,
@@ -266,13 +251,13 @@ class StoredGraph(StoredPlan, Protocol):
 
 
 _THIS = (
-    automation_graph.c.automation_id == bindparam("automation_id"),
-    automation_graph.c.checksum == bindparam("checksum"),
+    automation_graph.c.automation_id == sa.bindparam("automation_id"),
+    automation_graph.c.checksum == sa.bindparam("checksum"),
 )
 _GRAPH = PreparedStatement(
-    select(automation_graph.c.plan, automation_graph.c.graph).where(*_THIS), StoredGraph
+    sa.select(automation_graph.c.plan, automation_graph.c.graph).where(*_THIS), StoredGraph
 )
-_PLAN = PreparedStatement(select(automation_graph.c.plan).where(*_THIS), StoredPlan)
+_PLAN = PreparedStatement(sa.select(automation_graph.c.plan).where(*_THIS), StoredPlan)
 
 
 async def stored_graph(work: Work, automation_id: Id, checksum: str) -> StoredGraph | None:
@@ -288,7 +273,7 @@ async def stored_plan(work: Work, automation_id: Id, checksum: str) -> StoredPla
 async def number_of_nodes(work: UnitOfWork, automation_id: Id, checksum: str) -> int | None:
     """The number of nodes of a graph; None when it is gone."""
     number: int | None = await work.scalar(
-        select(func.jsonb_array_length(automation_graph.c.graph["nodes"])).where(
+        sa.select(sa.func.jsonb_array_length(automation_graph.c.graph["nodes"])).where(
             automation_graph.c.automation_id == automation_id,
             automation_graph.c.checksum == checksum,
         )
@@ -310,14 +295,14 @@ async def store_like(
     """
     new_checksum = content_checksum(trigger_config, graph)
     references = await stored_references(work, workspace_id, trigger_config, graph)
-    source = select(
+    source = sa.select(
         automation_graph.c.workspace_id,
         automation_graph.c.automation_id,
-        literal(new_checksum),
-        literal(trigger_config, JSONB),
-        literal(graph, JSONB),
+        sa.literal(new_checksum),
+        sa.literal(trigger_config, JSONB),
+        sa.literal(graph, JSONB),
         automation_graph.c.plan,
-        *(literal(value, automation_graph.c[name].type) for name, value in references.items()),
+        *(sa.literal(value, automation_graph.c[name].type) for name, value in references.items()),
     ).where(
         automation_graph.c.automation_id == automation_id,
         automation_graph.c.checksum == checksum,

@@ -8,24 +8,17 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
+import sqlalchemy as sa
 from pydantic import Field, JsonValue
 from pydantic import ValidationError as ShapeError
-from sqlalchemy import Select, or_, select
 
-from models.automation.automations import graphs, versions
+from models.automation.automations import graphs, shapes, versions
 from models.automation.automations.commands import create_automation, sealed_webhook_secret
 from models.automation.automations.queries import summary
 from models.automation.automations.rules.graph.compiler import referenced_ids
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.language.bindings import written
 from models.automation.automations.rules.triggers.configs import parse_trigger_config
-from models.automation.automations.shapes import (
-    AutomationDetail,
-    CreateAutomation,
-    GraphJson,
-    TriggerConfigJson,
-    VersionStatus,
-)
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.automation.automations.versions import Content
 from models.content.items.joins import ITEM, live_item_of, live_items
@@ -58,8 +51,8 @@ class AutomationDocument(Shape):
     exported_at: Moment
     label: str
     key: str
-    trigger_config: TriggerConfigJson
-    graph: GraphJson
+    trigger_config: shapes.TriggerConfigJson
+    graph: shapes.GraphJson
     references: list[NamedThing]
 
 
@@ -71,7 +64,7 @@ class ImportedDocument(Input):
     exported_at: str | None = None
     label: Label
     key: str | None = None
-    trigger_config: TriggerConfigJson
+    trigger_config: shapes.TriggerConfigJson
     graph: Graph
     references: Annotated[list[JsonObject], Field(max_length=1_000, default_factory=list)]
 
@@ -111,7 +104,7 @@ async def export_automation(
 
 async def import_automation(
     work: UnitOfWork, actor: Actor, keys: KeyRing, body: ImportAutomation
-) -> AutomationDetail:
+) -> shapes.AutomationDetail:
     """Create a disabled automation whose draft has the content of the document.
 
     References that the workspace lacks become issues of the draft. Raises as `create_automation`.
@@ -128,7 +121,9 @@ async def import_automation(
     if body.key is not None:
         values["key"] = body.key
     with problems_within("document"):
-        return await create_automation(work, actor, keys, read_part(CreateAutomation, values, ""))
+        return await create_automation(
+            work, actor, keys, read_part(shapes.CreateAutomation, values, "")
+        )
 
 
 def mapped(value: JsonValue, mapping: Mapping[str, str]) -> JsonValue:
@@ -147,8 +142,8 @@ async def _named(work: UnitOfWork, actor: Actor, content: Content) -> list[Named
     rows = await work.rows(
         live_items(actor.workspace_id, ITEM.id, ITEM.target_id, ITEM.kind, ITEM.title)
         .where(
-            ITEM.id.not_in(select(closed_items(actor).c.id)),
-            or_(ITEM.target_id.in_(ids), ITEM.id.in_(ids)),
+            ITEM.id.not_in(sa.select(closed_items(actor).c.id)),
+            sa.or_(ITEM.target_id.in_(ids), ITEM.id.in_(ids)),
         )
         .order_by(ITEM.id)
     )
@@ -165,18 +160,18 @@ _SCHEDULE = "follows from the schedule"
 _WRITER = "is who wrote the draft in the source"
 
 
-def _automations(workspace_id: Id) -> Select[Any]:
+def _automations(workspace_id: Id) -> sa.Select[Any]:
     return (
-        select(automation)
+        sa.select(automation)
         .join(*live_item_of(automation))
         .where(automation.c.workspace_id == workspace_id)
     )
 
 
-def _versions(workspace_id: Id) -> Select[Any]:
+def _versions(workspace_id: Id) -> sa.Select[Any]:
     """Versions with what they do."""
     version = automation_version.c
-    return select(
+    return sa.select(
         *(one for one in version if one.name != "checksum"),
         automation_graph.c.trigger_config,
         automation_graph.c.graph,
@@ -207,7 +202,7 @@ def _bytea(value: bytes) -> str:
 
 
 def _bundle_problem(row: Row) -> str | None:
-    if row["status"] not in set(VersionStatus):
+    if row["status"] not in set(shapes.VersionStatus):
         return "the status of a version is none"
     try:
         Graph.model_validate(row["graph"])

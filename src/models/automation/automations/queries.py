@@ -5,29 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import sqlalchemy as sa
 from pydantic import TypeAdapter
-from sqlalchemy import (
-    ColumnElement,
-    FromClause,
-    Select,
-    and_,
-    func,
-    select,
-)
 
+from models.automation.automations import shapes
 from models.automation.automations.graphs import compile_in
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.language.bindings import written
 from models.automation.automations.rules.triggers.configs import read_trigger, trigger_problems
 from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
-from models.automation.automations.shapes import (
-    AutomationDetail,
-    AutomationList,
-    AutomationSummary,
-    AutomationVersionDetail,
-    AutomationVersionList,
-)
 from models.automation.automations.tables import (
     Automation,
     automation,
@@ -45,7 +32,7 @@ from models.core.schedules.timetables import schedule_notes
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 
-FindLastRun = Callable[[ColumnElement[Any]], ColumnElement[Any]]
+FindLastRun = Callable[[sa.ColumnElement[Any]], sa.ColumnElement[Any]]
 """Takes the column of an automation's id; gives the time at which it was last triggered."""
 
 _FIND: list[FindLastRun] = []
@@ -61,7 +48,7 @@ def find_last_run_with(find: FindLastRun) -> None:
         _FIND.append(find)
 
 
-def last_triggered_at(automation_id: ColumnElement[Any]) -> ColumnElement[Any]:
+def last_triggered_at(automation_id: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """The column of the time at which an automation was last triggered; tests do not count."""
     (find,) = _FIND
     return find(automation_id)
@@ -78,7 +65,7 @@ visible = placement_of(automation)
 
 async def detail(
     work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id
-) -> AutomationDetail:
+) -> shapes.AutomationDetail:
     """One automation with the graph of its current version and the issues of that graph.
 
     Raises NotFoundError.
@@ -102,8 +89,8 @@ async def detail(
         issues = (await compile_in(work, *place, row.trigger_config, graph)).all_issues
     # Whoever knows the path may call the webhook.
     shows_webhook = await may_edit(work, actor, automation_id)
-    return AutomationDetail(
-        **dict(AutomationSummary.model_validate(row)),
+    return shapes.AutomationDetail(
+        **dict(shapes.AutomationSummary.model_validate(row)),
         trigger_config=row.trigger_config,
         graph=row.graph if shows_webhook or row.graph is None else hidden(row.graph, written),
         webhook_path=f"/v1/hooks/{row.webhook_token}" if shows_webhook else None,
@@ -132,44 +119,46 @@ async def may_edit(work: UnitOfWork, actor: Actor, automation_id: Id) -> bool:
     return await visible.level(work, actor, automation_id) >= Level.EDIT
 
 
-async def summary(work: UnitOfWork, actor: Actor, automation_id: Id) -> AutomationSummary:
+async def summary(work: UnitOfWork, actor: Actor, automation_id: Id) -> shapes.AutomationSummary:
     """One automation as lists show it. Raises NotFoundError."""
     row = await work.one(
         _summaries(actor.workspace_id).where(automation.c.id == automation_id), "automation"
     )
-    return AutomationSummary.model_validate(row)
+    return shapes.AutomationSummary.model_validate(row)
 
 
-async def list_automations(work: UnitOfWork, actor: Actor, page: PageRequest) -> AutomationList:
+async def list_automations(
+    work: UnitOfWork, actor: Actor, page: PageRequest
+) -> shapes.AutomationList:
     """The automations the actor sees, newest first."""
     statement = _summaries(actor.workspace_id).where(
-        automation.c.item_id.not_in(select(closed_items(actor).c.id))
+        automation.c.item_id.not_in(sa.select(closed_items(actor).c.id))
     )
-    shown = await page.descending(
+    automations = await page.descending(
         work, statement, automation.c.created_at, automation.c.id, of=Automation
     )
-    return AutomationList.of(shown)
+    return shapes.AutomationList.of(automations)
 
 
-async def next_due(work: UnitOfWork, actor: Actor, most: int) -> list[AutomationSummary]:
+async def next_due(work: UnitOfWork, actor: Actor, most: int) -> list[shapes.AutomationSummary]:
     """The automations the actor sees whose schedule fires next, `most` of them, the first first."""
     statement = (
         _summaries(actor.workspace_id)
         .where(
-            automation.c.item_id.not_in(select(closed_items(actor).c.id)),
+            automation.c.item_id.not_in(sa.select(closed_items(actor).c.id)),
             automation.c.enabled,
             automation.c.next_run_at.is_not(None),
         )
         .order_by(automation.c.next_run_at, automation.c.id)
         .limit(most)
     )
-    return [AutomationSummary.model_validate(row) for row in await work.rows(statement)]
+    return [shapes.AutomationSummary.model_validate(row) for row in await work.rows(statement)]
 
 
 async def labels_of(work: UnitOfWork, actor: Actor, ids: Collection[Id]) -> dict[Id, str]:
     """The labels of automations by id; the caller has found out which of these the actor sees."""
     rows = await work.rows(
-        select(automation.c.id, automation.c.label).where(
+        sa.select(automation.c.id, automation.c.label).where(
             automation.c.workspace_id == actor.workspace_id, automation.c.id.in_(sorted(set(ids)))
         )
     )
@@ -178,11 +167,11 @@ async def labels_of(work: UnitOfWork, actor: Actor, ids: Collection[Id]) -> dict
 
 async def list_versions(
     work: UnitOfWork, actor: Actor, automation_id: Id, page: PageRequest
-) -> AutomationVersionList:
+) -> shapes.AutomationVersionList:
     """The versions of an automation, newest first."""
     version = automation_version.c
     statement = (
-        select(automation_version)
+        sa.select(automation_version)
         .where(version.workspace_id == actor.workspace_id, version.automation_id == automation_id)
         .order_by(version.version.desc())
     )
@@ -190,15 +179,15 @@ async def list_versions(
         statement = statement.where(version.version < page.after[0])
     rows = await work.rows(statement.limit(page.fetch))
     shown = page.of(rows, lambda row: (row.version,))
-    return AutomationVersionList.of(shown)
+    return shapes.AutomationVersionList.of(shown)
 
 
 async def version_detail(
     work: UnitOfWork, actor: Actor, automation_id: Id, version_id: Id
-) -> AutomationVersionDetail:
+) -> shapes.AutomationVersionDetail:
     """One version with its graph, as the actor may see it."""
     row = await work.one(
-        select(automation_version, automation_graph.c.trigger_config, automation_graph.c.graph)
+        sa.select(automation_version, automation_graph.c.trigger_config, automation_graph.c.graph)
         .join(automation_graph, _graph_of(automation_version))
         .where(
             automation_version.c.workspace_id == actor.workspace_id,
@@ -207,7 +196,7 @@ async def version_detail(
         ),
         "version",
     )
-    detail = AutomationVersionDetail.model_validate(row)
+    detail = shapes.AutomationVersionDetail.model_validate(row)
     if not await may_edit(work, actor, automation_id):
         detail.graph = hidden(row.graph, written)
     return detail
@@ -225,7 +214,7 @@ async def last_change(work: UnitOfWork, actor: Actor, automation_id: Id) -> Last
     """The last change of the open draft; None without one, or if its author is not recorded."""
     version = automation_version.c
     row = await work.first(
-        select(version.changed_by_user_id, version.changed_at)
+        sa.select(version.changed_by_user_id, version.changed_at)
         .join(automation, automation.c.draft_version_id == version.id)
         .where(
             automation.c.workspace_id == actor.workspace_id,
@@ -239,7 +228,7 @@ async def last_change(work: UnitOfWork, actor: Actor, automation_id: Id) -> Last
 async def item_of_automation(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> Id | None:
     """The item of an automation, in the trash or not."""
     item_id: Id | None = await work.scalar(
-        select(automation.c.item_id).where(
+        sa.select(automation.c.item_id).where(
             automation.c.workspace_id == workspace_id, automation.c.id == automation_id
         )
     )
@@ -250,7 +239,7 @@ async def authors_of(work: UnitOfWork, workspace_id: Id, automation_id: Id, most
     """Some of the people who made versions of an automation, `most` of them."""
     version = automation_version.c
     rows = await work.rows(
-        select(version.created_by_user_id)
+        sa.select(version.created_by_user_id)
         .where(
             version.workspace_id == workspace_id,
             version.automation_id == automation_id,
@@ -267,16 +256,16 @@ def read_graph(content: dict[str, Any]) -> Graph:
     return _GRAPH.validate_python(content)
 
 
-def _graph_of(version: FromClause) -> ColumnElement[bool]:
-    owned: ColumnElement[bool] = (automation_graph.c.automation_id == version.c.automation_id) & (
-        automation_graph.c.checksum == version.c.checksum
-    )
+def _graph_of(version: sa.FromClause) -> sa.ColumnElement[bool]:
+    owned: sa.ColumnElement[bool] = (
+        automation_graph.c.automation_id == version.c.automation_id
+    ) & (automation_graph.c.checksum == version.c.checksum)
     return owned
 
 
-def _summaries(workspace_id: Id) -> Select[Any]:
+def _summaries(workspace_id: Id) -> sa.Select[Any]:
     return (
-        select(
+        sa.select(
             automation.c.id,
             automation.c.workspace_id,
             automation.c.item_id,
@@ -291,7 +280,7 @@ def _summaries(workspace_id: Id) -> Select[Any]:
             current.c.id.label("version_id"),
             current.c.version,
             current.c.trigger,
-            and_(
+            sa.and_(
                 automation.c.draft_version_id.is_not(None),
                 current.c.checksum.is_distinct_from(published.c.checksum),
             ).label("has_unpublished_changes"),
@@ -301,7 +290,7 @@ def _summaries(workspace_id: Id) -> Select[Any]:
         .outerjoin(
             current,
             current.c.id
-            == func.coalesce(automation.c.draft_version_id, automation.c.published_version_id),
+            == sa.func.coalesce(automation.c.draft_version_id, automation.c.published_version_id),
         )
         .outerjoin(published, published.c.id == automation.c.published_version_id)
         .where(automation.c.workspace_id == workspace_id)
@@ -314,33 +303,33 @@ GRAPH = automation_graph.c
 """The columns of what the joins below add; `runnable_versions.LIVE` has all three."""
 
 
-def automation_of(run: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+def automation_of(run: sa.FromClause) -> tuple[sa.FromClause, sa.ColumnElement[bool]]:
     """The join to the automation of a run: `select(…).join(*automation_of(run))`."""
     return automation, automation.c.id == run.c.automation_id
 
 
-def version_of(run: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+def version_of(run: sa.FromClause) -> tuple[sa.FromClause, sa.ColumnElement[bool]]:
     """The join to the version of a run."""
     return automation_version, automation_version.c.id == run.c.automation_version_id
 
 
-def graph_of(run: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+def graph_of(run: sa.FromClause) -> tuple[sa.FromClause, sa.ColumnElement[bool]]:
     """The join to the graph that a run executes."""
-    executed = and_(
+    executed = sa.and_(
         automation_graph.c.automation_id == run.c.automation_id,
         automation_graph.c.checksum == run.c.graph_checksum,
     )
     return automation_graph, executed
 
 
-def open_automations(actor: Actor, level: Level) -> Select[Any]:
+def open_automations(actor: Actor, level: Level) -> sa.Select[Any]:
     """The ids of the automations on which the actor has this level."""
-    return select(automation.c.id).where(
+    return sa.select(automation.c.id).where(
         automation.c.workspace_id == actor.workspace_id,
-        automation.c.item_id.not_in(select(closed_items(actor, level).c.id)),
+        automation.c.item_id.not_in(sa.select(closed_items(actor, level).c.id)),
     )
 
 
-def placed_automations() -> Select[Any]:
+def placed_automations() -> sa.Select[Any]:
     """The start of a `PlacementOf`, for what belongs to an automation."""
     return placed(automation)

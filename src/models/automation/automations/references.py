@@ -9,22 +9,7 @@ texts are read.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    String,
-    Text,
-    Uuid,
-    and_,
-    any_,
-    case,
-    cast,
-    func,
-    literal,
-    null,
-    or_,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from models.automation.automations.rules.graph.references import (
@@ -37,14 +22,7 @@ from models.automation.automations.tables import automation, automation_graph, a
 from models.content.items.joins import live_item_of
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
-from models.core.references.rules import (
-    Definition,
-    Reference,
-    Sought,
-    SubjectKind,
-    as_stored,
-    from_stored,
-)
+from models.core.references import rules
 from models.data.forms.queries import databases_of_forms
 from runtime.database import UnitOfWork
 
@@ -80,10 +58,10 @@ class _Known:
     The oldest are read again once there are too many.
     """
 
-    references: ClassVar[dict[tuple[str, str | None], Sequence[Reference]]] = {}
+    references: ClassVar[dict[tuple[str, str | None], Sequence[rules.Reference]]] = {}
 
     @classmethod
-    def put(cls, key: tuple[str, str | None], references: Sequence[Reference]) -> None:
+    def put(cls, key: tuple[str, str | None], references: Sequence[rules.Reference]) -> None:
         if len(cls.references) >= _MOST_KNOWN:
             cls.references.pop(next(iter(cls.references)), None)
         cls.references[key] = references
@@ -106,37 +84,39 @@ async def stored_references(
     return {
         "reader": READER,
         "referenced_ids": sorted({one.subject.id for one in references}),
-        "found_references": as_stored(references),
+        "found_references": rules.as_stored(references),
     }
 
 
-async def graph_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
+async def graph_definitions(
+    work: UnitOfWork, actor: Actor, sought: rules.Sought
+) -> Sequence[rules.Definition]:
     """The published, draft and canary versions that may name a thing."""
     forms = await forms_of(work, actor, sought)
     rows = await work.rows(_versions(actor.workspace_id, texts_of(sought, forms)), of=FoundGraph)
     return await definitions_of(work, actor, rows, forms)
 
 
-async def forms_of(work: UnitOfWork, actor: Actor, sought: Sought) -> FormDatabases:
+async def forms_of(work: UnitOfWork, actor: Actor, sought: rules.Sought) -> FormDatabases:
     """The forms whose answers are records of the database of what is asked for."""
     if sought.database_id is None:
         return {}
     return await databases_of_forms(work, actor.workspace_id, sought.database_id)
 
 
-def texts_of(sought: Sought, forms: FormDatabases) -> Collection[str]:
+def texts_of(sought: rules.Sought, forms: FormDatabases) -> Collection[str]:
     """The texts one of which a graph has in it if it names a thing."""
-    keyed = sought.kind in (SubjectKind.FIELD, SubjectKind.OPTION)
+    keyed = sought.kind in (rules.SubjectKind.FIELD, rules.SubjectKind.OPTION)
     return [*sought.ids, *(forms if keyed else ())]
 
 
 async def definitions_of(
     work: UnitOfWork, actor: Actor, rows: Sequence[FoundGraph], forms: FormDatabases
-) -> Sequence[Definition]:
+) -> Sequence[rules.Definition]:
     """Graphs as what names things; one of open runs is a definition of its own."""
     by_graph = await _references(work, actor, rows, forms)
     return [
-        Definition(
+        rules.Definition(
             kind="automation_run" if row.runs else "automation",
             id=row.automation_id,
             label=row.label,
@@ -159,7 +139,7 @@ def _key(row: FoundGraph, forms: FormDatabases) -> tuple[str, str | None]:
 
 async def _references(
     work: UnitOfWork, actor: Actor, rows: Sequence[FoundGraph], forms: FormDatabases
-) -> Mapping[tuple[str, str | None], Sequence[Reference]]:
+) -> Mapping[tuple[str, str | None], Sequence[rules.Reference]]:
     """The references of these graphs; unknown graphs are read."""
     wanted = {_key(row, forms): row for row in rows}
     by_graph = {key: _Known.references[key] for key in wanted if key in _Known.references}
@@ -168,7 +148,7 @@ async def _references(
     for key, row in unknown.items():
         content = graphs[row.automation_id, row.checksum]
         if content.graph is None:
-            by_graph[key] = from_stored(content.found_references or ())
+            by_graph[key] = rules.from_stored(content.found_references or ())
         else:
             by_graph[key] = graph_references(row.trigger_config, content.graph, forms)
         _Known.put(key, by_graph[key])
@@ -176,7 +156,7 @@ async def _references(
 
 
 _graph = automation_graph.c
-_IS_READ = and_(_graph.reader == READER, _graph.found_references.is_not(None))
+_IS_READ = sa.and_(_graph.reader == READER, _graph.found_references.is_not(None))
 
 
 async def _contents(
@@ -187,64 +167,66 @@ async def _contents(
     if not places:
         return {}
     ids, checksums = zip(*places, strict=True)
-    statement = select(
+    statement = sa.select(
         _graph.automation_id,
         _graph.checksum,
-        case((_IS_READ, null()), else_=_graph.graph).label("graph"),
-        case((_IS_READ, _graph.found_references)).label("found_references"),
+        sa.case((_IS_READ, sa.null()), else_=_graph.graph).label("graph"),
+        sa.case((_IS_READ, _graph.found_references)).label("found_references"),
     ).where(
         _graph.workspace_id == actor.workspace_id,
-        _graph.automation_id == any_(literal(list(ids), ARRAY(Uuid))),
-        _graph.checksum == any_(literal(list(checksums), ARRAY(Text))),
+        _graph.automation_id == sa.any_(sa.literal(list(ids), ARRAY(sa.Uuid))),
+        _graph.checksum == sa.any_(sa.literal(list(checksums), ARRAY(sa.Text))),
     )
     found = await work.rows(statement, of=_Content)
     return {(row.automation_id, row.checksum): row for row in found}
 
 
-def has_one_of(texts: Collection[str]) -> ColumnElement[bool]:
+def has_one_of(texts: Collection[str]) -> sa.ColumnElement[bool]:
     """True for a graph that names one of these ids; of one that is not read, may name."""
-    content = func.lower(cast(_graph.trigger_config, Text) + cast(_graph.graph, Text))
-    may_name = or_(*(func.strpos(content, literal(text.lower())) > 0 for text in texts))
-    names = _graph.referenced_ids.overlap(literal(list(texts), ARRAY(String)))
+    content = sa.func.lower(
+        sa.cast(_graph.trigger_config, sa.Text) + sa.cast(_graph.graph, sa.Text)
+    )
+    may_name = sa.or_(*(sa.func.strpos(content, sa.literal(text.lower())) > 0 for text in texts))
+    names = _graph.referenced_ids.overlap(sa.literal(list(texts), ARRAY(sa.String)))
     # The text of a graph is written out only where it must be.
-    return case((_IS_READ, names), else_=may_name)
+    return sa.case((_IS_READ, names), else_=may_name)
 
 
-_STATE = func.coalesce(
-    func.nullif(automation_version.c.status, VersionStatus.ARCHIVED.value), "canary"
+_STATE = sa.func.coalesce(
+    sa.func.nullif(automation_version.c.status, VersionStatus.ARCHIVED.value), "canary"
 )
 
 
-def _versions(workspace_id: Id, texts: Collection[str]) -> Select[FoundGraph]:
+def _versions(workspace_id: Id, texts: Collection[str]) -> sa.Select[FoundGraph]:
     version = automation_version.c
-    variant = func.jsonb_build_object("id", cast(version.id, Text))
-    current = or_(
+    variant = sa.func.jsonb_build_object("id", sa.cast(version.id, sa.Text))
+    current = sa.or_(
         version.id.in_([automation.c.published_version_id, automation.c.draft_version_id]),
-        automation.c.canary["variants"].contains(func.jsonb_build_array(variant)),
+        automation.c.canary["variants"].contains(sa.func.jsonb_build_array(variant)),
     )
     return (
-        select(
+        sa.select(
             automation.c.id.label("automation_id"),
             automation.c.label,
             automation.c.item_id,
             version.id.label("version_id"),
             version.version,
             _STATE.label("state"),
-            literal(0).label("runs"),
+            sa.literal(0).label("runs"),
             automation_graph.c.checksum,
             automation_graph.c.trigger_config,
         )
         .join(*live_item_of(automation))
-        .join(automation_version, and_(version.automation_id == automation.c.id, current))
+        .join(automation_version, sa.and_(version.automation_id == automation.c.id, current))
         .join(automation_graph, graph_of_version())
         .where(automation.c.workspace_id == workspace_id, has_one_of(texts))
         .order_by(automation.c.label, automation.c.id, version.version)
     )
 
 
-def graph_of_version() -> ColumnElement[bool]:
+def graph_of_version() -> sa.ColumnElement[bool]:
     """The condition of the graph of a version."""
-    return and_(
+    return sa.and_(
         automation_graph.c.automation_id == automation_version.c.automation_id,
         automation_graph.c.checksum == automation_version.c.checksum,
     )

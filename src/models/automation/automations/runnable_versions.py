@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, null, select, update
+import sqlalchemy as sa
 
 from models.automation.automations import graphs
 from models.automation.automations.queries import read_graph
@@ -151,7 +151,7 @@ async def numbered(
 ) -> RunnableVersion:
     """The version of that number. Raises ValidationError."""
     version_id = await work.scalar(
-        select(automation_version.c.id).where(
+        sa.select(automation_version.c.id).where(
             automation_version.c.workspace_id == actor.workspace_id,
             automation_version.c.automation_id == automation_id,
             automation_version.c.version == number,
@@ -183,15 +183,15 @@ def dormancy(row: Dormant) -> Dormancy | None:
 
 
 def _version(
-    version_id: ColumnElement[Any],
-    checksum: ColumnElement[Any] = automation_version.c.checksum,
-) -> Select[Any]:
+    version_id: sa.ColumnElement[Any],
+    checksum: sa.ColumnElement[Any] = automation_version.c.checksum,
+) -> sa.Select[Any]:
     """Automations, each with one of its versions, whose columns are null when it is none.
 
     A draft changes; `checksum` says with which content it is meant.
     """
     return (
-        select(
+        sa.select(
             automation.c.id.label("automation_id"),
             automation.c.label,
             automation.c.enabled,
@@ -200,7 +200,7 @@ def _version(
             automation_version.c.version,
             checksum.label("checksum"),
             automation_graph.c.trigger_config,
-            func.jsonb_array_length(automation_graph.c.graph["nodes"]).label("node_count"),
+            sa.func.jsonb_array_length(automation_graph.c.graph["nodes"]).label("node_count"),
         )
         .outerjoin(
             automation_version,
@@ -215,11 +215,11 @@ def _version(
     )
 
 
-def _of_one(statement: Select[Any]) -> Select[Any]:
+def _of_one(statement: sa.Select[Any]) -> sa.Select[Any]:
     """The statement for one automation."""
     return statement.where(
-        automation.c.workspace_id == bindparam("workspace_id"),
-        automation.c.id == bindparam("automation_id"),
+        automation.c.workspace_id == sa.bindparam("workspace_id"),
+        automation.c.id == sa.bindparam("automation_id"),
     )
 
 
@@ -227,7 +227,7 @@ _OF_PUBLISHED = _version(automation.c.published_version_id)
 _PUBLISHED = PreparedStatement(_of_one(_OF_PUBLISHED), RunnableVersion)
 _NEWEST = PreparedStatement(
     _of_one(
-        _version(func.coalesce(automation.c.draft_version_id, automation.c.published_version_id))
+        _version(sa.func.coalesce(automation.c.draft_version_id, automation.c.published_version_id))
     ),
     RunnableVersion,
 )
@@ -235,14 +235,14 @@ _DRAFT = PreparedStatement(_of_one(_version(automation.c.draft_version_id)), Run
 _FROZEN = PreparedStatement(
     _of_one(
         _version(
-            bindparam("version_id", type_=automation_version.c.id.type),
-            bindparam("checksum", type_=automation_graph.c.checksum.type),
+            sa.bindparam("version_id", type_=automation_version.c.id.type),
+            sa.bindparam("checksum", type_=automation_graph.c.checksum.type),
         ).add_columns(automation_graph.c.plan)
     ),
     _FrozenVersion,
 )
 _NAMED = PreparedStatement(
-    _of_one(_version(bindparam("version_id", type_=automation_version.c.id.type))),
+    _of_one(_version(sa.bindparam("version_id", type_=automation_version.c.id.type))),
     RunnableVersion,
 )
 
@@ -257,7 +257,7 @@ LIVE = (
 )
 """The versions that triggers may start, one of each automation."""
 _LIVE = PreparedStatement(_of_one(LIVE), RunnableVersion)
-_newest_id = func.coalesce(automation.c.published_version_id, automation.c.draft_version_id)
+_newest_id = sa.func.coalesce(automation.c.published_version_id, automation.c.draft_version_id)
 DORMANT = (
     _version(_newest_id)
     .add_columns(
@@ -293,7 +293,7 @@ async def compiled(
 ) -> tuple[Plan, JsonObject]:
     """The plan and content of a version that compiles today. Raises ValidationError."""
     content: JsonObject = await work.scalar(
-        select(automation_graph.c.graph).where(
+        sa.select(automation_graph.c.graph).where(
             automation_graph.c.automation_id == automation_id,
             automation_graph.c.checksum == version.checksum,
         )
@@ -319,7 +319,7 @@ class Release(Protocol):
 async def release_of(work: UnitOfWork, actor: Actor, automation_id: Id) -> Release:
     """The release of an automation. Raises NotFoundError."""
     return await work.one(
-        select(automation.c.id, automation.c.published_version_id, automation.c.canary).where(
+        sa.select(automation.c.id, automation.c.published_version_id, automation.c.canary).where(
             automation.c.workspace_id == actor.workspace_id, automation.c.id == automation_id
         ),
         "automation",
@@ -332,7 +332,7 @@ async def version_numbers(
 ) -> Mapping[Id, int]:
     """The numbers of versions of an automation, by their ids."""
     rows = await work.rows(
-        select(automation_version.c.id, automation_version.c.version).where(
+        sa.select(automation_version.c.id, automation_version.c.version).where(
             automation_version.c.automation_id == automation_id,
             automation_version.c.id.in_(version_ids),
         )
@@ -342,7 +342,7 @@ async def version_numbers(
 
 async def is_automation(work: UnitOfWork, automation_id: Id) -> bool:
     """True when there is an automation of this id, in any workspace."""
-    this = select(automation.c.id).where(automation.c.id == automation_id)
+    this = sa.select(automation.c.id).where(automation.c.id == automation_id)
     return await work.scalar(this) is not None
 
 
@@ -351,7 +351,7 @@ async def published_among(
 ) -> set[Id]:
     """The versions among these that were published at some time."""
     rows = await work.rows(
-        select(automation_version.c.id).where(
+        sa.select(automation_version.c.id).where(
             automation_version.c.automation_id == automation_id,
             automation_version.c.published_at.is_not(None),
             automation_version.c.id.in_(version_ids),
@@ -362,12 +362,12 @@ async def published_among(
 
 async def set_canary(work: UnitOfWork, automation_id: Id, canary: JsonObject) -> None:
     """Have runs of an automation try versions."""
-    this = update(automation).where(automation.c.id == automation_id)
+    this = sa.update(automation).where(automation.c.id == automation_id)
     await work.execute(this.values(canary=canary))
 
 
 async def remove_canary(work: UnitOfWork, experiment_id: Id) -> None:
     """Let no run try the versions of an experiment any more."""
     theirs = automation.c.canary["experimentId"].as_string() == str(experiment_id)
-    gone = update(automation).where(automation.c.canary.is_not(None), theirs)
-    await work.execute(gone.values(canary=null()))
+    gone = sa.update(automation).where(automation.c.canary.is_not(None), theirs)
+    await work.execute(gone.values(canary=sa.null()))

@@ -6,34 +6,17 @@ from itertools import islice
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import ColumnElement, exists, func, select
+import sqlalchemy as sa
 
-from models.automation.automations.rules.triggers.configs import (
-    parse_trigger_config,
-    read_trigger,
-    trigger_problems,
-)
-from models.automation.automations.rules.triggers.kinds import (
-    ScheduleTrigger,
-    TriggerConfig,
-    TriggerKind,
-)
+from models.automation.automations.rules.triggers import configs
+from models.automation.automations.rules.triggers import kinds as trigger_kinds
 from models.automation.automations.shapes import DueTime, SchedulePreview
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.content.items.joins import ITEM, live_item_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.schedules import commands
+from models.core.schedules import commands, timetables
 from models.core.schedules.commands import ScheduleTable
-from models.core.schedules.timetables import (
-    EARLIEST,
-    DesiredSchedule,
-    PassedOverCounts,
-    Timing,
-    clock_notes,
-    day_notes,
-    title_of,
-)
 from models.core.schedules.timetables import PassedOver as ShownPassedOver
 from models.people.workspaces import live_workspace_of
 from runtime.database import UnitOfWork
@@ -48,7 +31,7 @@ _published = automation_version.alias("published")
 _ever = automation_version.alias("ever")
 
 _SCHEDULED = (
-    select(
+    sa.select(
         automation.c.id,
         automation.c.workspace_id,
         automation.c.label,
@@ -67,7 +50,7 @@ _SCHEDULED = (
         (automation_graph.c.automation_id == _published.c.automation_id)
         & (automation_graph.c.checksum == _published.c.checksum),
     )
-    .where(_published.c.trigger == TriggerKind.SCHEDULE.value)
+    .where(_published.c.trigger == trigger_kinds.TriggerKind.SCHEDULE.value)
 )
 """Automations that should have a schedule: published with one, and neither they nor their
 workspace in the trash."""
@@ -85,24 +68,24 @@ class _Row(Protocol):
     trigger_config: JsonObject
 
 
-def _read(row: _Row) -> DesiredSchedule:
-    trigger = read_trigger(row.trigger_config)
-    assert isinstance(trigger, ScheduleTrigger), "the version says so"
-    return DesiredSchedule(
+def _read(row: _Row) -> timetables.DesiredSchedule:
+    trigger = configs.read_trigger(row.trigger_config)
+    assert isinstance(trigger, trigger_kinds.ScheduleTrigger), "the version says so"
+    return timetables.DesiredSchedule(
         family=Family.AUTOMATION_SCHEDULE,
         subject_id=row.id,
         workspace_id=row.workspace_id,
-        title=title_of(row.label, "schedule"),
+        title=timetables.title_of(row.label, "schedule"),
         timing=timing_of(trigger),
         paused=DISABLED if not row.enabled else ARCHIVED if row.archived else None,
         next_run_at=row.next_run_at,
-        passed_over=PassedOverCounts(row.skipped_fires, row.missed_fires),
+        passed_over=timetables.PassedOverCounts(row.skipped_fires, row.missed_fires),
     )
 
 
-def timing_of(trigger: ScheduleTrigger) -> Timing:
+def timing_of(trigger: trigger_kinds.ScheduleTrigger) -> timetables.Timing:
     """The whole schedule of a trigger without `trigger_problems`."""
-    return Timing(
+    return timetables.Timing(
         timetable=trigger.timetable,
         jitter_seconds=trigger.jitter_seconds,
         overlap=trigger.overlap,
@@ -115,9 +98,9 @@ AUTOMATION_SCHEDULES = ScheduleTable(
     Family.AUTOMATION_SCHEDULE,
     _SCHEDULED,
     _read,
-    exists().where(
+    sa.exists().where(
         _ever.c.automation_id == automation.c.id,
-        _ever.c.trigger == TriggerKind.SCHEDULE.value,
+        _ever.c.trigger == trigger_kinds.TriggerKind.SCHEDULE.value,
         _ever.c.published_at.is_not(None),
     ),
 )
@@ -128,15 +111,18 @@ async def follow(work: UnitOfWork, automation_id: Id) -> None:
     await commands.follow(work, AUTOMATION_SCHEDULES, automation_id)
 
 
-async def announce(work: UnitOfWork, condition: ColumnElement[bool]) -> None:
+async def announce(work: UnitOfWork, condition: sa.ColumnElement[bool]) -> None:
     """Update the schedules of automations whose rows the caller has not locked."""
     await commands.announce(work, AUTOMATION_SCHEDULES, condition)
 
 
 def require_future(trigger_config: JsonObject, now: datetime) -> None:
     """Raises ValidationError for a schedule without other problems that would never fire."""
-    trigger = read_trigger(trigger_config)
-    if isinstance(trigger, ScheduleTrigger) and trigger.timetable.next_after(now) is None:
+    trigger = configs.read_trigger(trigger_config)
+    if (
+        isinstance(trigger, trigger_kinds.ScheduleTrigger)
+        and trigger.timetable.next_after(now) is None
+    ):
         raise ValidationError.at("triggerConfig.endAt", "The schedule ends before its first run.")
 
 
@@ -151,7 +137,7 @@ async def preview_stored(
     be published.
     """
     row = await work.one(
-        select(
+        sa.select(
             automation_graph.c.trigger_config,
             automation.c.skipped_fires,
             automation.c.missed_fires,
@@ -160,7 +146,7 @@ async def preview_stored(
         .outerjoin(
             automation_version,
             automation_version.c.id
-            == func.coalesce(automation.c.draft_version_id, automation.c.published_version_id),
+            == sa.func.coalesce(automation.c.draft_version_id, automation.c.published_version_id),
         )
         .outerjoin(
             automation_graph,
@@ -173,34 +159,42 @@ async def preview_stored(
     if row.trigger_config is None:
         raise ValidationError.at("triggerConfig", "The automation has no version yet.")
     passed_over = ShownPassedOver(skipped=row.skipped_fires, missed=row.missed_fires)
-    return _preview(read_trigger(row.trigger_config), count, after or work.now, passed_over)
+    return _preview(configs.read_trigger(row.trigger_config), count, after or work.now, passed_over)
 
 
 def preview_given(trigger_config: JsonObject, count: int, after: datetime) -> SchedulePreview:
     """The next due times of a schedule that is not saved. Raises ValidationError."""
-    return _preview(read_trigger(parse_trigger_config(trigger_config)), count, after)
+    return _preview(
+        configs.read_trigger(configs.parse_trigger_config(trigger_config)), count, after
+    )
 
 
 def _preview(
-    trigger: TriggerConfig, count: int, after: datetime, passed_over: ShownPassedOver | None = None
+    trigger: trigger_kinds.TriggerConfig,
+    count: int,
+    after: datetime,
+    passed_over: ShownPassedOver | None = None,
 ) -> SchedulePreview:
-    if not isinstance(trigger, ScheduleTrigger):
+    if not isinstance(trigger, trigger_kinds.ScheduleTrigger):
         raise ValidationError.at("triggerConfig.kind", "Only a schedule has due times.")
-    problems = list(trigger_problems(trigger))
+    problems = list(configs.trigger_problems(trigger))
     if problems:
         raise ValidationError(f"{problems[0].path}: {problems[0].message}", problems)
-    timetable, after = trigger.timetable, max(after, EARLIEST)
+    timetable, after = trigger.timetable, max(after, timetables.EARLIEST)
     zone = ZoneInfo(timetable.zone)
     due = list(islice(timetable.after(after), count))
     return SchedulePreview(
         timezone=timetable.zone,
         times=[DueTime(at=at, local=at.astimezone(zone).isoformat()) for at in due],
-        notes=[*_notes(trigger), *(clock_notes(timetable, after, due[-1]) if due else [])],
+        notes=[
+            *_notes(trigger),
+            *(timetables.clock_notes(timetable, after, due[-1]) if due else []),
+        ],
         passed_over=passed_over,
     )
 
 
-def _notes(trigger: ScheduleTrigger) -> Iterator[str]:
-    yield from day_notes(trigger.timetable)
+def _notes(trigger: trigger_kinds.ScheduleTrigger) -> Iterator[str]:
+    yield from timetables.day_notes(trigger.timetable)
     if trigger.jitter_seconds:
         yield f"Each run begins up to {trigger.jitter_seconds} seconds later (jitterSeconds)."

@@ -3,15 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ForeignKeyConstraint,
-    Index,
-    LargeBinary,
-    SmallInteger,
-    String,
-    UniqueConstraint,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlmodel import Field, SQLModel
 
@@ -34,10 +26,10 @@ class Automation(SQLModel, table=True):
 
     __tablename__ = "automation"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        UniqueConstraint("workspace_id", "key"),
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.UniqueConstraint("workspace_id", "key"),
         same_workspace("item_id", "item.id"),
-        Index("ix_automation_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        sa.Index("ix_automation_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
         partial_index("ix_automation_canary", "id", where="canary IS NOT NULL"),
     )
 
@@ -52,18 +44,18 @@ class Automation(SQLModel, table=True):
     last_version: int
     webhook_token: str = Field(unique=True)
     sealed_webhook_secret: bytes = Field(
-        sa_type=LargeBinary, sa_column_kwargs=sealed(lambda row: webhook_secret_place(row.id))
+        sa_type=sa.LargeBinary, sa_column_kwargs=sealed(lambda row: webhook_secret_place(row.id))
     )
     sealed_previous_webhook_secret: bytes | None = Field(
         default=None,
-        sa_type=LargeBinary,
+        sa_type=sa.LargeBinary,
         sa_column_kwargs=sealed(lambda row: webhook_secret_place(row.id)),
     )
     previous_webhook_secret_until: datetime | None = Field(default=None, sa_type=Timestamp)
     canary: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
     next_run_at: datetime | None = Field(default=None, sa_type=Timestamp)
-    skipped_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
-    missed_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
+    skipped_fires: int = Field(default=0, sa_column_kwargs={"server_default": sa.text("0")})
+    missed_fires: int = Field(default=0, sa_column_kwargs={"server_default": sa.text("0")})
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
 
@@ -85,8 +77,8 @@ class AutomationGraph(SQLModel, table=True):
     trigger_config: dict[str, Any] = Field(sa_type=JSONB)
     graph: dict[str, Any] = Field(sa_type=JSONB)
     plan: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
-    reader: int | None = Field(default=None, sa_type=SmallInteger)
-    referenced_ids: list[str] | None = Field(default=None, sa_type=ARRAY(String))
+    reader: int | None = Field(default=None, sa_type=sa.SmallInteger)
+    referenced_ids: list[str] | None = Field(default=None, sa_type=ARRAY(sa.String))
     found_references: list[Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
 
 
@@ -99,11 +91,11 @@ class AutomationVersion(SQLModel, table=True):
 
     __tablename__ = "automation_version"
     __table_args__ = (
-        ForeignKeyConstraint(
+        sa.ForeignKeyConstraint(
             ["automation_id", "checksum"],
             ["automation_graph.automation_id", "automation_graph.checksum"],
         ),
-        UniqueConstraint("automation_id", "version"),
+        sa.UniqueConstraint("automation_id", "version"),
         partial_index(
             "uq_automation_version_draft", "automation_id", where="status = 'draft'", unique=True
         ),

@@ -9,7 +9,7 @@ See interface.md#versions.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ScalarSelect, insert, select, update
+import sqlalchemy as sa
 
 from models.automation.automations import graphs
 from models.automation.automations.queries import visible
@@ -73,7 +73,7 @@ class Content:
 async def lock(work: UnitOfWork, actor: Actor, automation_id: Id) -> LockedAutomation:
     """The automation, its row locked. Raises NotFoundError."""
     row = await work.one(
-        select(
+        sa.select(
             automation.c.id,
             automation.c.item_id,
             automation.c.draft_version_id,
@@ -95,7 +95,7 @@ async def lock(work: UnitOfWork, actor: Actor, automation_id: Id) -> LockedAutom
 async def content_of(work: UnitOfWork, actor: Actor, automation_id: Id, version_id: Id) -> Content:
     """The content of a version of this automation. Raises as `foreign_version` for any other."""
     row = await work.first(
-        select(automation_graph.c.trigger_config, automation_graph.c.graph)
+        sa.select(automation_graph.c.trigger_config, automation_graph.c.graph)
         .join(
             automation_version,
             (automation_version.c.automation_id == automation_graph.c.automation_id)
@@ -121,7 +121,7 @@ async def write_draft(
         await _open_draft(work, actor, owner, content, checksum, restored_from=None)
         return
     await work.execute(
-        update(automation_version)
+        sa.update(automation_version)
         .where(automation_version.c.id == owner.draft_version_id)
         .values(checksum=checksum, trigger=content.trigger, **_changed(work, actor))
     )
@@ -167,7 +167,7 @@ async def publish(
     if note is not None:
         values["note"] = note
     await work.execute(
-        update(automation_version).where(automation_version.c.id == version_id).values(values)
+        sa.update(automation_version).where(automation_version.c.id == version_id).values(values)
     )
     owner.published_version_id = version_id
     if owner.draft_version_id == version_id:
@@ -196,7 +196,7 @@ async def foreign_version(
     NotFoundError otherwise: what nobody has and what the actor may not see are the same.
     """
     owner_id = await work.scalar(
-        select(automation_version.c.automation_id).where(
+        sa.select(automation_version.c.automation_id).where(
             automation_version.c.workspace_id == actor.workspace_id,
             automation_version.c.id == version_id,
         )
@@ -241,8 +241,8 @@ async def _store(
     )
 
 
-def _checksum_of(version_id: Id) -> ScalarSelect[str]:
-    found = select(automation_version.c.checksum).where(automation_version.c.id == version_id)
+def _checksum_of(version_id: Id) -> sa.ScalarSelect[str]:
+    found = sa.select(automation_version.c.checksum).where(automation_version.c.id == version_id)
     return found.scalar_subquery()
 
 
@@ -258,7 +258,7 @@ async def _open_draft(
     owner.last_version += 1
     owner.draft_version_id = new_id()
     await work.execute(
-        insert(automation_version).values(
+        sa.insert(automation_version).values(
             id=owner.draft_version_id,
             workspace_id=actor.workspace_id,
             automation_id=owner.id,
@@ -277,7 +277,7 @@ async def _open_draft(
 
 async def _point(work: UnitOfWork, owner: LockedAutomation) -> None:
     await work.execute(
-        update(automation)
+        sa.update(automation)
         .where(automation.c.id == owner.id)
         .values(
             draft_version_id=owner.draft_version_id,
@@ -290,7 +290,7 @@ async def _point(work: UnitOfWork, owner: LockedAutomation) -> None:
 
 async def _set_status(work: UnitOfWork, version_id: Id, status: VersionStatus) -> None:
     await work.execute(
-        update(automation_version)
+        sa.update(automation_version)
         .where(automation_version.c.id == version_id)
         .values(status=status)
     )
@@ -310,14 +310,14 @@ async def rewrite(
     note is published, even if another reference of it is broken.
     """
     checksum = await work.scalar(
-        select(automation_version.c.checksum).where(automation_version.c.id == version_id)
+        sa.select(automation_version.c.checksum).where(automation_version.c.id == version_id)
     )
     graph = content.graph.to_json()
     stored = (actor.workspace_id, owner.id, checksum, content.trigger_config, graph)
     new_checksum = await graphs.store_like(work, *stored)
     if version_id == owner.draft_version_id:
         await work.execute(
-            update(automation_version)
+            sa.update(automation_version)
             .where(automation_version.c.id == version_id)
             .values(checksum=new_checksum, **_changed(work, actor))
         )
@@ -326,7 +326,7 @@ async def rewrite(
         owner.last_version += 1
         owner.published_version_id = new_id()
         await work.execute(
-            insert(automation_version).values(
+            sa.insert(automation_version).values(
                 id=owner.published_version_id,
                 workspace_id=actor.workspace_id,
                 automation_id=owner.id,

@@ -9,28 +9,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy import (
-    CTE,
-    Text,
-    bindparam,
-    cast,
-    column,
-    func,
-    insert,
-    literal,
-    select,
-)
 from sqlalchemy.dialects.postgresql import JSONB, Insert
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.inbox.rules import (
-    MAX_PAYLOAD,
-    Judgement,
-    KeptEvent,
-    Received,
-    outcome_id,
-)
+from models.automation.inbox import rules
 from models.automation.inbox.tables import inbox_event, inbox_outcome
 from models.core.base import Id
 from runtime.database import UnitOfWork, Work
@@ -44,25 +28,25 @@ class Verdict:
 
     event_id: Id
     automation_id: Id
-    judgement: Judgement
+    judgement: rules.Judgement
 
 
-_NOW = bindparam("now", type_=Timestamp)
+_NOW = sa.bindparam("now", type_=Timestamp)
 _VERDICTS = (
-    func.jsonb_to_recordset(cast(bindparam("verdicts", type_=Text), JSONB))
+    sa.func.jsonb_to_recordset(sa.cast(sa.bindparam("verdicts", type_=sa.Text), JSONB))
     .table_valued(
         *(
-            column(name, inbox_outcome.c[name].type)
+            sa.column(name, inbox_outcome.c[name].type)
             for name in ("id", "event_id", "automation_id", "outcome", "run_id", "detail", "replay")
         )
     )
     .render_derived(name="verdict", with_types=True)
 )
 _EVENTS = (
-    func.jsonb_to_recordset(cast(bindparam("events", type_=Text), JSONB))
+    sa.func.jsonb_to_recordset(sa.cast(sa.bindparam("events", type_=sa.Text), JSONB))
     .table_valued(
         *(
-            column(name, inbox_event.c[name].type)
+            sa.column(name, inbox_event.c[name].type)
             for name in ("id", "workspace_id", "source", "subject_id", "payload", "payload_bytes")
         )
     )
@@ -70,7 +54,7 @@ _EVENTS = (
 )
 
 
-def keeping(events: CTE) -> PreparedStatement[Any]:
+def keeping(events: sa.CTE) -> PreparedStatement[Any]:
     """The statement that keeps events and verdicts; `events` has the columns of `inbox_event`.
 
     Its parameters are `now`, `verdicts`, and the parameters of `events`.
@@ -83,18 +67,18 @@ def keeping(events: CTE) -> PreparedStatement[Any]:
         "source": events.c.source,
         "outcome": _VERDICTS.c.outcome,
         "run_id": _VERDICTS.c.run_id,
-        "detail": func.nullif(_VERDICTS.c.detail, cast(literal("null", Text), JSONB)),
+        "detail": sa.func.nullif(_VERDICTS.c.detail, sa.cast(sa.literal("null", sa.Text), JSONB)),
         "replay": _VERDICTS.c.replay,
         "received_at": events.c.received_at,
         "judged_at": _NOW,
     }
     events_kept = upsert(inbox_event).from_select(
         [one.name for one in inbox_event.columns],
-        select(*(events.c[one.name] for one in inbox_event.columns)),
+        sa.select(*(events.c[one.name] for one in inbox_event.columns)),
     )
     new = upsert(inbox_outcome).from_select(
         list(values),
-        select(*values.values()).select_from(
+        sa.select(*values.values()).select_from(
             events.join(_VERDICTS, _VERDICTS.c.event_id == events.c.id)
         ),
     )
@@ -105,15 +89,15 @@ def keeping(events: CTE) -> PreparedStatement[Any]:
     return PreparedStatement(statement)
 
 
-_received = select(*_EVENTS.c, _NOW.label("received_at")).cte("event")
+_received = sa.select(*_EVENTS.c, _NOW.label("received_at")).cte("event")
 _KEEP = keeping(_received)
 
 
-async def keep(work: Work, event: Received, judgements: Mapping[Id, Judgement]) -> None:
+async def keep(work: Work, event: rules.Received, judgements: Mapping[Id, rules.Judgement]) -> None:
     """Keep an event with its outcomes, by the ids of their automations."""
     verdicts = [Verdict(event.id, one, judgement) for one, judgement in judgements.items()]
     payload = None if event.payload is None else to_json(event.payload)
-    fits = payload is not None and len(payload) <= MAX_PAYLOAD
+    fits = payload is not None and len(payload) <= rules.MAX_PAYLOAD
     row = {
         "id": event.id,
         "workspace_id": event.workspace_id,
@@ -130,7 +114,7 @@ def verdict_rows(verdicts: Collection[Verdict]) -> str:
     """The `verdicts` of a statement that keeps them."""
     rows = [
         {
-            "id": outcome_id(verdict.event_id, verdict.automation_id),
+            "id": rules.outcome_id(verdict.event_id, verdict.automation_id),
             "event_id": verdict.event_id,
             "automation_id": verdict.automation_id,
             "outcome": verdict.judgement.outcome,
@@ -146,11 +130,11 @@ def verdict_rows(verdicts: Collection[Verdict]) -> str:
 _judged = inbox_outcome.c
 _JUDGE_AGAIN = PreparedStatement(
     inbox_outcome.update()
-    .where(_judged.id == bindparam("outcome_id", type_=_judged.id.type))
+    .where(_judged.id == sa.bindparam("outcome_id", type_=_judged.id.type))
     .values(
-        outcome=bindparam("outcome", type_=Text),
-        run_id=bindparam("run_id", type_=_judged.run_id.type),
-        detail=bindparam("detail", type_=JSONB(none_as_null=True)),
+        outcome=sa.bindparam("outcome", type_=sa.Text),
+        run_id=sa.bindparam("run_id", type_=_judged.run_id.type),
+        detail=sa.bindparam("detail", type_=JSONB(none_as_null=True)),
         judged_at=_NOW,
     )
 )
@@ -162,7 +146,7 @@ async def judge_again(work: UnitOfWork, verdict: Verdict) -> None:
     await _JUDGE_AGAIN.execute(
         work,
         {
-            "outcome_id": outcome_id(verdict.event_id, verdict.automation_id),
+            "outcome_id": rules.outcome_id(verdict.event_id, verdict.automation_id),
             "outcome": judgement.outcome.value,
             "run_id": judgement.run_id,
             "detail": judgement.detail,
@@ -172,9 +156,9 @@ async def judge_again(work: UnitOfWork, verdict: Verdict) -> None:
 
 
 _REPLAYED = PreparedStatement(
-    insert(inbox_outcome).values(
+    sa.insert(inbox_outcome).values(
         **{
-            name: bindparam(name, type_=inbox_outcome.c[name].type)
+            name: sa.bindparam(name, type_=inbox_outcome.c[name].type)
             for name, _ in inbox_outcome.columns.items()
         }
     )
@@ -182,7 +166,11 @@ _REPLAYED = PreparedStatement(
 
 
 async def keep_replay(
-    work: UnitOfWork, replay_id: Id, event: KeptEvent, automation_id: Id, judgement: Judgement
+    work: UnitOfWork,
+    replay_id: Id,
+    event: rules.KeptEvent,
+    automation_id: Id,
+    judgement: rules.Judgement,
 ) -> None:
     """Keep what became of the replay of an event."""
     await _REPLAYED.execute(

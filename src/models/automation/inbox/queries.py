@@ -9,25 +9,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Protocol, Self
 
+import sqlalchemy as sa
 from pydantic import ConfigDict, Field
 from pydantic_core import to_jsonable_python
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    Select,
-    Text,
-    Uuid,
-    and_,
-    any_,
-    case,
-    cast,
-    exists,
-    func,
-    literal,
-    or_,
-    select,
-    tuple_,
-)
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from typing_extensions import override
 
@@ -187,11 +171,11 @@ class EventQuery(Input):
             update={"until": until if self.until is None else min(until, self.until)}
         )
 
-    def judged(self) -> list[ColumnElement[bool]]:
+    def judged(self) -> list[sa.ColumnElement[bool]]:
         """The conditions on outcomes."""
         return [] if self.outcome is None else [_outcome.outcome == self.outcome]
 
-    def searches(self) -> list[ColumnElement[bool]]:
+    def searches(self) -> list[sa.ColumnElement[bool]]:
         """The conditions on events that no index answers."""
         bounds = ((_event.source, self.source), (_event.subject_id, self.subject_id))
         conditions = [column == value for column, value in bounds if value is not None]
@@ -204,7 +188,7 @@ class WorkspaceEventQuery(EventQuery):
     automation_id: InputId | None = None
 
     @override
-    def judged(self) -> list[ColumnElement[bool]]:
+    def judged(self) -> list[sa.ColumnElement[bool]]:
         if self.automation_id is None:
             return super().judged()
         return [*super().judged(), _outcome.automation_id == self.automation_id]
@@ -241,11 +225,11 @@ async def list_events(
     )
 
 
-def _events_among(actor: Actor, query: WorkspaceEventQuery, ids: Sequence[Id]) -> Select[Any]:
+def _events_among(actor: Actor, query: WorkspaceEventQuery, ids: Sequence[Id]) -> sa.Select[Any]:
     """The events of these ids that fit the query and concerned an automation the actor sees."""
     # By the limit each event is asked by the index, and never all outcomes for a join.
     visible_outcome = (
-        select(_outcome.id)
+        sa.select(_outcome.id)
         .where(
             _outcome.workspace_id == actor.workspace_id,
             _outcome.event_id == _event.id,
@@ -255,9 +239,9 @@ def _events_among(actor: Actor, query: WorkspaceEventQuery, ids: Sequence[Id]) -
         .limit(1)
         .scalar_subquery()
     )
-    return select(*(_event[name] for name in _SUMMARY)).where(
+    return sa.select(*(_event[name] for name in _SUMMARY)).where(
         _event.workspace_id == actor.workspace_id,
-        _event.id == any_(literal(list(dict.fromkeys(ids)), ARRAY(Uuid))),
+        _event.id == sa.any_(sa.literal(list(dict.fromkeys(ids)), sa.ARRAY(sa.Uuid))),
         visible_outcome.is_not(None),
         *query.searches(),
     )
@@ -268,7 +252,9 @@ class _Position(Protocol):
     id: Id
 
 
-def _window(actor: Actor, page: PageRequest, query: WorkspaceEventQuery, size: int) -> Select[Any]:
+def _window(
+    actor: Actor, page: PageRequest, query: WorkspaceEventQuery, size: int
+) -> sa.Select[Any]:
     """The newest events by what an index answers: their automation, their outcome, their time.
 
     One with several outcomes may be there several times.
@@ -282,20 +268,22 @@ def _window(actor: Actor, page: PageRequest, query: WorkspaceEventQuery, size: i
     if query.until is not None:
         conditions.append(moment < query.until)
     if page.after is not None:
-        conditions.append(tuple_(moment, event_id) < tuple_(*page.after))
+        conditions.append(sa.tuple_(moment, event_id) < sa.tuple_(*page.after))
     return (
-        select(moment.label("received_at"), event_id.label("id"))
+        sa.select(moment.label("received_at"), event_id.label("id"))
         .where(*conditions)
         .order_by(moment.desc(), event_id.desc())
         .limit(size)
     )
 
 
-def _contains(text: str) -> ColumnElement[bool]:
+def _contains(text: str) -> sa.ColumnElement[bool]:
     """True of events with a text in their payload, in any case; it has no special signs."""
-    payload = func.lower(cast(_event.payload, Text))
+    payload = sa.func.lower(sa.cast(_event.payload, sa.Text))
     spellings = {text, json.dumps(text, ensure_ascii=False)[1:-1]}
-    return or_(*(func.strpos(payload, func.lower(literal(one))) > 0 for one in sorted(spellings)))
+    return sa.or_(
+        *(sa.func.strpos(payload, sa.func.lower(sa.literal(one))) > 0 for one in sorted(spellings))
+    )
 
 
 async def get_event(work: UnitOfWork, actor: Actor, event_id: Id) -> TriggerEventDetail:
@@ -315,10 +303,10 @@ async def get_event(work: UnitOfWork, actor: Actor, event_id: Id) -> TriggerEven
 async def find_event(work: UnitOfWork, actor: Actor, event_id: Id) -> KeptEvent:
     """The row of an event of the workspace. Raises NotFoundError."""
     this = _event.workspace_id == actor.workspace_id, _event.id == event_id
-    return await work.one(select(inbox_event).where(*this), "event", of=KeptEvent)
+    return await work.one(sa.select(inbox_event).where(*this), "event", of=KeptEvent)
 
 
-def concerned_events(actor: Actor, automation_id: Id, query: EventQuery) -> Select[Any]:
+def concerned_events(actor: Actor, automation_id: Id, query: EventQuery) -> sa.Select[Any]:
     """The events of a query that concerned an automation, each once: `received_at` and `id`."""
     conditions = [
         _outcome.workspace_id == actor.workspace_id,
@@ -330,9 +318,9 @@ def concerned_events(actor: Actor, automation_id: Id, query: EventQuery) -> Sele
         conditions.append(_outcome.received_at >= query.since)
     if query.until is not None:
         conditions.append(_outcome.received_at < query.until)
-    kept = and_(_event.workspace_id == _outcome.workspace_id, _event.id == _outcome.event_id)
+    kept = sa.and_(_event.workspace_id == _outcome.workspace_id, _event.id == _outcome.event_id)
     return (
-        select(_event.received_at, _event.id)
+        sa.select(_event.received_at, _event.id)
         .select_from(inbox_outcome)
         .join(inbox_event, kept)
         .where(*conditions, *query.searches())
@@ -344,25 +332,25 @@ MOST_EXAMINED = 1_000
 
 
 async def redacted_among(
-    work: UnitOfWork, events: Select[Any], automation_id: Id
+    work: UnitOfWork, events: sa.Select[Any], automation_id: Id
 ) -> tuple[int, int, list[str]]:
-    """The number of examined events, the number of those that would lack values, and the paths.
+    """The numbers of examined events and of events that would lack values, and the paths.
 
     The newest are examined. An event of which the automation has a run lacks nothing.
     """
     newest = (
         events.order_by(_event.received_at.desc(), _event.id.desc()).limit(MOST_EXAMINED).subquery()
     )
-    has_run = exists().where(
+    has_run = sa.exists().where(
         _outcome.workspace_id == _event.workspace_id,
         _outcome.event_id == _event.id,
         _outcome.automation_id == automation_id,
         _outcome.run_id.is_not(None),
         ~_outcome.replay,
     )
-    is_redacted = func.strpos(cast(_event.payload, Text), REDACTED) > 0
+    is_redacted = sa.func.strpos(sa.cast(_event.payload, sa.Text), REDACTED) > 0
     rows = await work.rows(
-        select(case((and_(is_redacted, ~has_run), _event.payload)).label("payload"))
+        sa.select(sa.case((sa.and_(is_redacted, ~has_run), _event.payload)).label("payload"))
         .select_from(newest)
         .join(inbox_event, _event.id == newest.c.id)
     )
@@ -374,7 +362,7 @@ async def redacted_among(
 async def runs_of_event(work: UnitOfWork, event: KeptEvent, automation_id: Id) -> Sequence[Id]:
     """The runs of an event by an automation, the first first; some may be deleted."""
     rows = await work.rows(
-        select(_outcome.run_id)
+        sa.select(_outcome.run_id)
         .where(
             _outcome.workspace_id == event.workspace_id,
             _outcome.event_id == event.id,
@@ -397,11 +385,11 @@ async def _outcomes(
     """The outcomes that the actor sees of some events, at most `most` of each, the first first."""
     if not event_ids:
         return {}
-    place = func.row_number().over(
+    place = sa.func.row_number().over(
         partition_by=_outcome.event_id, order_by=(_outcome.judged_at, _outcome.id)
     )
     numbered = (
-        select(inbox_outcome, AUTOMATION.label.label("automation_label"), place.label("place"))
+        sa.select(inbox_outcome, AUTOMATION.label.label("automation_label"), place.label("place"))
         .join(*automation_of(inbox_outcome))
         .where(
             _outcome.workspace_id == actor.workspace_id,
@@ -411,7 +399,8 @@ async def _outcomes(
         .subquery()
     )
     rows = await work.rows(
-        select(numbered).where(numbered.c.place <= most).order_by(numbered.c.place), of=_OutcomeRow
+        sa.select(numbered).where(numbered.c.place <= most).order_by(numbered.c.place),
+        of=_OutcomeRow,
     )
     shown: dict[Id, list[EventOutcomeShape]] = {}
     for row in rows:
@@ -440,7 +429,7 @@ async def why_not(
     """The outcomes of an automation's events since a moment, by default of a day."""
     start = since or work.now - timedelta(days=1)
     newest = (
-        select(_outcome.outcome, _outcome.received_at, _outcome.event_id)
+        sa.select(_outcome.outcome, _outcome.received_at, _outcome.event_id)
         .where(
             _outcome.workspace_id == actor.workspace_id,
             _outcome.automation_id == automation_id,
@@ -450,18 +439,18 @@ async def why_not(
         .limit(WINDOW)
         .subquery("newest")
     )
-    latest = func.array_agg(
+    latest = sa.func.array_agg(
         aggregate_order_by(newest.c.event_id, newest.c.received_at.desc(), newest.c.event_id.desc())
     )
     rows = await work.rows(
-        select(
+        sa.select(
             newest.c.outcome,
-            func.count().label("events"),
-            func.max(newest.c.received_at).label("last_at"),
+            sa.func.count().label("events"),
+            sa.func.max(newest.c.received_at).label("last_at"),
             latest[1].label("event_id"),
         )
         .group_by(newest.c.outcome)
-        .order_by(func.count().desc(), newest.c.outcome),
+        .order_by(sa.func.count().desc(), newest.c.outcome),
         of=_CountRow,
     )
     events = sum(row.events for row in rows)

@@ -8,7 +8,7 @@ automation.
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Index, delete, func, select, text
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -29,8 +29,8 @@ class InboxEvent(SQLModel, table=True):
     __tablename__ = "inbox_event"
     __table_args__ = (
         one_of("source", EventSource),
-        Index("ix_inbox_event_workspace_id_received_at_id", "workspace_id", "received_at", "id"),
-        Index("ix_inbox_event_received_at", "received_at"),
+        sa.Index("ix_inbox_event_workspace_id_received_at_id", "workspace_id", "received_at", "id"),
+        sa.Index("ix_inbox_event_received_at", "received_at"),
     )
 
     id: Id = Field(primary_key=True)
@@ -49,13 +49,13 @@ class InboxOutcome(SQLModel, table=True):
     __table_args__ = (
         one_of("source", EventSource),
         one_of("outcome", EventOutcome),
-        Index(
+        sa.Index(
             "ix_inbox_outcome_automation_id",
             *("workspace_id", "automation_id", "received_at", "event_id"),
         ),
-        Index("ix_inbox_outcome_outcome", "workspace_id", "outcome", "received_at", "event_id"),
-        Index("ix_inbox_outcome_event_id", "workspace_id", "event_id"),
-        Index("ix_inbox_outcome_received_at", "received_at"),
+        sa.Index("ix_inbox_outcome_outcome", "workspace_id", "outcome", "received_at", "event_id"),
+        sa.Index("ix_inbox_outcome_event_id", "workspace_id", "event_id"),
+        sa.Index("ix_inbox_outcome_received_at", "received_at"),
         {"info": {BELONGS_TO: {"automation": ("workspace_id", "automation_id")}}},
     )
 
@@ -67,7 +67,7 @@ class InboxOutcome(SQLModel, table=True):
     outcome: str
     run_id: Id | None = None
     detail: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
-    replay: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    replay: bool = Field(default=False, sa_column_kwargs={"server_default": sa.text("false")})
     received_at: datetime = Field(sa_type=Timestamp)
     judged_at: datetime = Field(sa_type=Timestamp)
 
@@ -97,16 +97,16 @@ async def _purge_overfull(work: UnitOfWork, most: int = MAX_EVENTS) -> int:
     """Remove the oldest events of workspaces that have more than `most`."""
     event = inbox_event.c
     full = await work.rows(
-        select(event.workspace_id, func.count().label("events"))
+        sa.select(event.workspace_id, sa.func.count().label("events"))
         .group_by(event.workspace_id)
-        .having(func.count() > most)
-        .order_by(func.count().desc())
+        .having(sa.func.count() > most)
+        .order_by(sa.func.count().desc())
         .limit(_EXAMINED)
     )
     total = 0
     for row in full:
         oldest = (
-            select(event.received_at)
+            sa.select(event.received_at)
             .where(event.workspace_id == row.workspace_id)
             .order_by(event.received_at.desc(), event.id.desc())
             .offset(most)
@@ -117,12 +117,12 @@ async def _purge_overfull(work: UnitOfWork, most: int = MAX_EVENTS) -> int:
             continue
         for table in (inbox_outcome, inbox_event):
             old = (
-                select(table.c.id)
+                sa.select(table.c.id)
                 .where(table.c.workspace_id == row.workspace_id, table.c.received_at <= last)
                 .order_by(table.c.received_at)
                 .limit(MAX_ROWS)
             )
-            gone = await work.execute(delete(table).where(table.c.id.in_(old)))
+            gone = await work.execute(sa.delete(table).where(table.c.id.in_(old)))
             total += gone.rowcount
         if total >= MAX_ROWS:
             break

@@ -5,18 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Select, exists, func, or_, select, update
+import sqlalchemy as sa
 
 from models.automation.automation_runs.queries import REPLAY, RUN, is_replay_of, succeeded_at
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automations.queries import AUTOMATION, VERSION, automation_of
-from models.automation.incidents.rules import (
-    ENOUGH_SUCCESSES,
-    CloseReason,
-    IncidentChange,
-    has_recovered,
-)
+from models.automation.incidents import rules
 from models.automation.incidents.tables import Incident, incident, incident_run
 from models.automation.run_operations.rules import MAX_IDS
 from models.core.access.rules import Actor
@@ -39,7 +34,7 @@ _kept = incident_run.c
 async def close_recovered(work: UnitOfWork) -> int:
     """Check some open incidents, and close each that is over. Repeat until 0."""
     rows = await work.rows(
-        select(incident)
+        sa.select(incident)
         .where(
             _incident.closed_at.is_(None),
             _incident.checked_at <= work.now_after(-SECONDS_BETWEEN_CHECKS),
@@ -53,18 +48,18 @@ async def close_recovered(work: UnitOfWork) -> int:
     await _note_checks(work, [row.id for row in rows])
     for row in rows:
         if await _is_retried(work, row):
-            await close(work, row, CloseReason.RETRIED)
-        elif has_recovered(await _successes(work, row), row.last_failed_at, work.now):
-            await close(work, row, CloseReason.RECOVERED)
+            await close(work, row, rules.CloseReason.RETRIED)
+        elif rules.has_recovered(await _successes(work, row), row.last_failed_at, work.now):
+            await close(work, row, rules.CloseReason.RECOVERED)
     return len(rows)
 
 
 async def close(
-    work: UnitOfWork, row: Incident, reason: CloseReason, actor: Actor | None = None
+    work: UnitOfWork, row: Incident, reason: rules.CloseReason, actor: Actor | None = None
 ) -> None:
     """Close a locked incident that is open, and tell it."""
     await work.execute(
-        update(incident)
+        sa.update(incident)
         .where(_incident.id == row.id, _incident.closed_at.is_(None))
         .values(
             closed_at=work.now,
@@ -72,31 +67,31 @@ async def close(
             closed_by_user_id=None if actor is None else actor.user_id,
         )
     )
-    key = f"{row.openings}/{IncidentChange.CLOSED}"
-    change = IncidentChange.CLOSED
+    key = f"{row.openings}/{rules.IncidentChange.CLOSED}"
+    change = rules.IncidentChange.CLOSED
     await announce(work, row.id, change, closing_notice(reason), key=key, actor=actor)
 
 
-def unresolved(incident_id: Id, since: ColumnElement[bool], most: int) -> Select[Any]:
+def unresolved(incident_id: Id, since: sa.ColumnElement[bool], most: int) -> sa.Select[Any]:
     """The runs among the oldest of an incident without a successful retry.
 
     A run is resolved by a retry that succeeded. A retry that failed alike is itself a run of the
     incident, and stands for the run that it repeats.
     """
     runs = (
-        select(_kept.run_id, _kept.failed_at)
+        sa.select(_kept.run_id, _kept.failed_at)
         .where(_kept.incident_id == incident_id, since)
         .order_by(_kept.failed_at, _kept.run_id)
         .limit(most)
         .subquery("runs")
     )
     again = incident_run.alias("again").c
-    failed_alike = exists().where(again.run_id == REPLAY.id, again.incident_id == incident_id)
-    good = exists().where(
-        is_replay_of(runs.c.run_id), or_(REPLAY.status == RunStatus.SUCCEEDED, failed_alike)
+    failed_alike = sa.exists().where(again.run_id == REPLAY.id, again.incident_id == incident_id)
+    good = sa.exists().where(
+        is_replay_of(runs.c.run_id), sa.or_(REPLAY.status == RunStatus.SUCCEEDED, failed_alike)
     )
     order = (runs.c.failed_at, runs.c.run_id)
-    return select(runs.c.run_id).where(~good).order_by(*order)
+    return sa.select(runs.c.run_id).where(~good).order_by(*order)
 
 
 class Opened(Protocol):
@@ -105,7 +100,7 @@ class Opened(Protocol):
     opened_at: datetime
 
 
-def of_opening(row: Opened) -> ColumnElement[bool]:
+def of_opening(row: Opened) -> sa.ColumnElement[bool]:
     """The condition that a run of an incident failed since it was opened last."""
     return _kept.failed_at >= row.opened_at
 
@@ -115,12 +110,12 @@ async def _is_retried(work: UnitOfWork, row: Incident) -> bool:
     since = of_opening(row)
     if await work.scalar(unresolved(row.id, since, MAX_IDS).limit(1)) is not None:
         return False
-    made_good = exists().where(
+    made_good = sa.exists().where(
         is_replay_of(_kept.run_id),
         REPLAY.status == RunStatus.SUCCEEDED,
         REPLAY.completed_at >= row.watched_since,
     )
-    of_it = select(_kept.run_id).where(_kept.incident_id == row.id, since, made_good)
+    of_it = sa.select(_kept.run_id).where(_kept.incident_id == row.id, since, made_good)
     return await work.scalar(of_it.limit(1)) is not None
 
 
@@ -131,32 +126,34 @@ async def _successes(work: UnitOfWork, row: Incident) -> int:
     """
     since = max(row.last_failed_at, row.watched_since)
     later = (
-        select(RUN.id, RUN.status)
+        sa.select(RUN.id, RUN.status)
         .where(RUN.automation_id == row.automation_id, RUN.created_at > since)
         .order_by(RUN.created_at.desc(), RUN.id.desc())
         .limit(MOST_LOOKED_THROUGH)
         .subquery("later")
     )
-    good = select(later.c.id).where(succeeded_at(later, row.node_id)).limit(ENOUGH_SUCCESSES)
-    return int(await work.scalar(select(func.count()).select_from(good.subquery())))
+    good = (
+        sa.select(later.c.id).where(succeeded_at(later, row.node_id)).limit(rules.ENOUGH_SUCCESSES)
+    )
+    return int(await work.scalar(sa.select(sa.func.count()).select_from(good.subquery())))
 
 
 async def _note_checks(work: UnitOfWork, incident_ids: Sequence[Id]) -> None:
     if incident_ids:
         await work.execute(
-            update(incident).where(_incident.id.in_(incident_ids)).values(checked_at=work.now)
+            sa.update(incident).where(_incident.id.in_(incident_ids)).values(checked_at=work.now)
         )
 
 
 _EVENTS = {
-    IncidentChange.OPENED: EventType.INCIDENT_OPENED,
-    IncidentChange.GREW: EventType.INCIDENT_GREW,
-    IncidentChange.CLOSED: EventType.INCIDENT_CLOSED,
+    rules.IncidentChange.OPENED: EventType.INCIDENT_OPENED,
+    rules.IncidentChange.GREW: EventType.INCIDENT_GREW,
+    rules.IncidentChange.CLOSED: EventType.INCIDENT_CLOSED,
 }
 _CLOSED_BY = {
-    CloseReason.PERSON: "Closed manually.",
-    CloseReason.RETRIED: "All failed runs were retried successfully.",
-    CloseReason.RECOVERED: "The node succeeds again.",
+    rules.CloseReason.PERSON: "Closed manually.",
+    rules.CloseReason.RETRIED: "All failed runs were retried successfully.",
+    rules.CloseReason.RECOVERED: "The node succeeds again.",
 }
 
 
@@ -183,14 +180,14 @@ class _AnnouncedIncident(Protocol):
     author_id: Id | None
 
 
-def failure_notice(change: IncidentChange, runs: int, error: str) -> Wording:
+def failure_notice(change: rules.IncidentChange, runs: int, error: str) -> Wording:
     """The words about failures that opened an incident, or made it grow."""
-    if change is IncidentChange.OPENED and runs == 1:
+    if change is rules.IncidentChange.OPENED and runs == 1:
         return Wording("failed", error)
     return Wording(f"failed {runs:,} times", error)
 
 
-def closing_notice(reason: CloseReason) -> Wording:
+def closing_notice(reason: rules.CloseReason) -> Wording:
     """The words about an incident that is closed."""
     return Wording("no longer fails", _CLOSED_BY[reason])
 
@@ -198,7 +195,7 @@ def closing_notice(reason: CloseReason) -> Wording:
 async def announce(
     work: UnitOfWork,
     incident_id: Id,
-    change: IncidentChange,
+    change: rules.IncidentChange,
     words: Wording,
     *,
     run_id: Id | None = None,
@@ -248,7 +245,7 @@ def _people(row: _AnnouncedIncident, actor: Actor | None) -> Collection[Id]:
 
 async def _announced(work: UnitOfWork, incident_id: Id) -> _AnnouncedIncident:
     row = await work.first(
-        select(
+        sa.select(
             incident,
             AUTOMATION.label,
             AUTOMATION.item_id,

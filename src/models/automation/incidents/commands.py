@@ -3,18 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import update
+import sqlalchemy as sa
 
 from models.automation.incidents.closing import close, of_opening, unresolved
 from models.automation.incidents.queries import RetryIncident, UpdateIncident, load
 from models.automation.incidents.rules import CloseReason
 from models.automation.incidents.tables import incident
+from models.automation.run_operations import queries as run_operation_queries
 from models.automation.run_operations.commands import accept_operation, preview_operation
-from models.automation.run_operations.queries import (
-    BulkRetry,
-    CreateRunOperation,
-    RunOperationPreview,
-)
 from models.automation.run_operations.rules import MAX_IDS, OperationAction
 from models.core.access.rules import Actor
 from models.core.base import Id
@@ -44,7 +40,7 @@ async def update_incident(
     if assignee is not None and await strangers(work, actor.workspace_id, [assignee]):
         raise NotFoundError("user")
     if values:
-        await work.execute(update(incident).where(incident.c.id == row.id).values(values))
+        await work.execute(sa.update(incident).where(incident.c.id == row.id).values(values))
 
 
 async def close_incident(work: UnitOfWork, actor: Actor, incident_id: Id) -> None:
@@ -69,12 +65,12 @@ async def reopen_incident(work: UnitOfWork, actor: Actor, incident_id: Id) -> No
         "watched_since": work.now,
         "checked_at": work.now,
     }
-    await work.execute(update(incident).where(incident.c.id == row.id).values(values))
+    await work.execute(sa.update(incident).where(incident.c.id == row.id).values(values))
 
 
 async def preview_retry(
     work: UnitOfWork, actor: Actor, incident_id: Id, body: RetryIncident, **bounds: int
-) -> RunOperationPreview:
+) -> run_operation_queries.RunOperationPreview:
     """The preview of a retry. Raises NotFoundError and NothingToRetryError."""
     operation = await _retry_of(work, actor, incident_id, body)
     return await preview_operation(work, actor, operation, **bounds)
@@ -93,13 +89,15 @@ async def retry_incident(
 
 async def _retry_of(
     work: UnitOfWork, actor: Actor, incident_id: Id, body: RetryIncident
-) -> CreateRunOperation:
+) -> run_operation_queries.CreateRunOperation:
     row = await load(work, actor, incident_id)
     statement = unresolved(row.id, of_opening(row), MAX_IDS)
     run_ids: Sequence[Id] = [one.run_id for one in await work.rows(statement)]
     if not run_ids:
         raise NothingToRetryError
-    retry = BulkRetry.model_validate({"from": body.from_, "version": body.version})
-    return CreateRunOperation.model_validate(
+    retry = run_operation_queries.BulkRetry.model_validate(
+        {"from": body.from_, "version": body.version}
+    )
+    return run_operation_queries.CreateRunOperation.model_validate(
         {"action": OperationAction.RETRY, "runIds": run_ids, "retry": retry, "rate": body.rate}
     )

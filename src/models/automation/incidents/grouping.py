@@ -9,34 +9,15 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    Uuid,
-    and_,
-    any_,
-    delete,
-    exists,
-    func,
-    literal,
-    select,
-    tuple_,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs.history import touched_records
 from models.automation.automation_runs.queries import RUN, failed_node_of
 from models.automation.automation_runs.rules import RunStatus
+from models.automation.incidents import rules
 from models.automation.incidents.closing import announce, failure_notice
 from models.automation.incidents.queries import IncidentRecordList
-from models.automation.incidents.rules import (
-    Course,
-    IncidentChange,
-    after,
-    fingerprint_of,
-    magnitude,
-    normalised,
-)
 from models.automation.incidents.tables import (
     Incident,
     incident,
@@ -56,7 +37,7 @@ from runtime.ids import new_id
 from runtime.processes.fault_injection import FaultPoint, inject_fault
 
 MOST_AT_ONCE = 500
-FAILURES_DUE = exists(select(ungrouped_failure.c.run_id))
+FAILURES_DUE = sa.exists(sa.select(ungrouped_failure.c.run_id))
 
 
 class _FailureRow(Protocol):
@@ -109,32 +90,32 @@ async def _take(work: UnitOfWork) -> Sequence[Id]:
     """Delete the next notes; the runs that they name."""
     note = ungrouped_failure.c
     next_ones = (
-        select(note.run_id)
+        sa.select(note.run_id)
         .order_by(note.run_id)
         .limit(MOST_AT_ONCE)
         .with_for_update(skip_locked=True)
     )
-    statement = delete(ungrouped_failure).where(note.run_id.in_(next_ones))
+    statement = sa.delete(ungrouped_failure).where(note.run_id.in_(next_ones))
     return sorted(row.run_id for row in await work.rows(statement.returning(note.run_id)))
 
 
 async def _failures(work: UnitOfWork, run_ids: Sequence[Id]) -> Sequence[_Failure]:
     node = failed_node_of(RUN.id).lateral("node")
     rows = await work.rows(
-        select(
+        sa.select(
             RUN.id,
             RUN.workspace_id,
             RUN.automation_id,
             RUN.automation_version_id,
             RUN.status,
-            func.coalesce(RUN.completed_at, RUN.created_at).label("completed_at"),
+            sa.func.coalesce(RUN.completed_at, RUN.created_at).label("completed_at"),
             RUN.error,
             node.c.node_id,
             node.c.error_code,
             node.c.error.label("node_error"),
         )
-        .outerjoin(node, literal(True))
-        .where(RUN.id == any_(literal(list(run_ids), ARRAY(Uuid))))
+        .outerjoin(node, sa.literal(True))
+        .where(RUN.id == sa.any_(sa.literal(list(run_ids), sa.ARRAY(sa.Uuid))))
         .order_by(RUN.completed_at, RUN.id),
         of=_FailureRow,
     )
@@ -144,8 +125,8 @@ async def _failures(work: UnitOfWork, run_ids: Sequence[Id]) -> Sequence[_Failur
 def _failure(row: _FailureRow) -> _Failure:
     timed_out = RunStatus.TIMED_OUT if row.status == RunStatus.TIMED_OUT else None
     code = row.error_code or timed_out
-    message = normalised(row.node_error or row.error or "")
-    digest = fingerprint_of(row.automation_id, row.node_id, code, message)
+    message = rules.normalised(row.node_error or row.error or "")
+    digest = rules.fingerprint_of(row.automation_id, row.node_id, code, message)
     return _Failure(row, code, message, digest)
 
 
@@ -160,8 +141,8 @@ async def _incidents(
         upsert(incident).on_conflict_do_nothing(index_elements=["automation_id", "fingerprint"]),
         rows,
     )
-    keys = tuple_(incident.c.automation_id, incident.c.fingerprint)
-    statement = select(incident).where(keys.in_(sorted(groups))).order_by(incident.c.id)
+    keys = sa.tuple_(incident.c.automation_id, incident.c.fingerprint)
+    statement = sa.select(incident).where(keys.in_(sorted(groups))).order_by(incident.c.id)
     return await work.rows(statement.with_for_update(), of=Incident)
 
 
@@ -189,8 +170,10 @@ def _row(work: UnitOfWork, failure: _Failure) -> dict[str, Any]:
 
 async def _add(work: UnitOfWork, row: Incident, failures: Sequence[_Failure]) -> None:
     """Add failures, the oldest first, to a locked incident, and tell what that changes."""
-    before = Course(**{name: getattr(row, name) for name in Course.__dataclass_fields__})
-    course, change = after(before, [failure.run.completed_at for failure in failures])
+    before = rules.Course(
+        **{name: getattr(row, name) for name in rules.Course.__dataclass_fields__}
+    )
+    course, change = rules.after(before, [failure.run.completed_at for failure in failures])
     last = failures[-1].run
     values = {**asdict(course), "last_run_id": last.id}
     values["last_version_id"] = last.automation_version_id
@@ -198,11 +181,11 @@ async def _add(work: UnitOfWork, row: Incident, failures: Sequence[_Failure]) ->
         values["watched_since"] = course.opened_at
     if course.closed_at is None:
         values |= {"close_reason": None, "closed_by_user_id": None}
-    await work.execute(update(incident).where(incident.c.id == row.id).values(values))
+    await work.execute(sa.update(incident).where(incident.c.id == row.id).values(values))
     await _keep_runs(work, row, [failure.run for failure in failures])
     if change is not None:
-        shown = failures[0].run if change is IncidentChange.OPENED else last
-        size = 10 ** magnitude(course.runs_now) if change is IncidentChange.GREW else 0
+        shown = failures[0].run if change is rules.IncidentChange.OPENED else last
+        size = 10 ** rules.magnitude(course.runs_now) if change is rules.IncidentChange.GREW else 0
         notice = failure_notice(change, course.runs_now, shown.error or "")
         key = f"{course.openings}/{change}/{size}"
         await announce(work, row.id, change, notice, run_id=shown.id, key=key)
@@ -270,7 +253,7 @@ async def keep_records(
             index_elements=["incident_id", "record_id"],
             set_={
                 "runs": _record.runs + later.runs,
-                "last_failed_at": func.greatest(_record.last_failed_at, later.last_failed_at),
+                "last_failed_at": sa.func.greatest(_record.last_failed_at, later.last_failed_at),
                 "last_run_id": later.last_run_id,
             },
         ),
@@ -286,13 +269,13 @@ async def list_incident_records(
 ) -> IncidentRecordList:
     """The records of an incident that the actor sees, the one that a run failed with last first."""
     statement = (
-        select(
+        sa.select(
             incident_record,
             RECORD.database_id,
             RECORD.title,
             DATABASE.label.label("database_label"),
         )
-        .join(RECORD.id.table, and_(*this_record(_record.workspace_id, _record.record_id)))
+        .join(RECORD.id.table, sa.and_(*this_record(_record.workspace_id, _record.record_id)))
         .join(*live_database_of(RECORD.id.table))
         .where(
             _record.workspace_id == actor.workspace_id,

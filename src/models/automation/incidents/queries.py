@@ -5,17 +5,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Protocol
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import Select, Uuid, bindparam, func, select
 
-from models.automation.automations.queries import (
-    AUTOMATION,
-    VERSION,
-    automation_of,
-    open_automations,
-    placed_automations,
-    version_of,
-)
+from models.automation.automations import queries as automation_queries
 from models.automation.incidents.closing import of_opening, unresolved
 from models.automation.incidents.rules import CloseReason
 from models.automation.incidents.tables import (
@@ -163,11 +156,11 @@ _incident = incident.c
 _kept = incident_run.c
 
 visible = PlacementOf(
-    placed_automations()
-    .join(incident, _incident.automation_id == AUTOMATION.id)
+    automation_queries.placed_automations()
+    .join(incident, _incident.automation_id == automation_queries.AUTOMATION.id)
     .where(
-        _incident.id == bindparam("id", type_=Uuid),
-        _incident.workspace_id == AUTOMATION.workspace_id,
+        _incident.id == sa.bindparam("id", type_=sa.Uuid),
+        _incident.workspace_id == automation_queries.AUTOMATION.workspace_id,
     )
 )
 """The placement of an incident's automation."""
@@ -194,7 +187,7 @@ async def list_incidents(
 ) -> IncidentList:
     """The incidents of automations that the actor sees, the one opened last first."""
     statement = _named(actor).where(
-        _incident.automation_id.in_(open_automations(actor, Level.VIEW))
+        _incident.automation_id.in_(automation_queries.open_automations(actor, Level.VIEW))
     )
     if state is not None:
         is_open = _incident.closed_at.is_(None)
@@ -212,16 +205,16 @@ async def list_incidents(
 async def count_open(work: UnitOfWork, actor: Actor, most: int) -> int:
     """The number of open incidents that are not muted and that the actor sees, up to `most`."""
     some = (
-        select(_incident.id)
+        sa.select(_incident.id)
         .where(
             _incident.workspace_id == actor.workspace_id,
             _incident.closed_at.is_(None),
             ~_incident.muted,
-            _incident.automation_id.in_(open_automations(actor, Level.VIEW)),
+            _incident.automation_id.in_(automation_queries.open_automations(actor, Level.VIEW)),
         )
         .limit(most)
     )
-    return int(await work.scalar(select(func.count()).select_from(some.subquery())))
+    return int(await work.scalar(sa.select(sa.func.count()).select_from(some.subquery())))
 
 
 async def get_incident(work: UnitOfWork, actor: Actor, incident_id: Id) -> IncidentDetail:
@@ -232,7 +225,7 @@ async def get_incident(work: UnitOfWork, actor: Actor, incident_id: Id) -> Incid
     left = unresolved(row.id, of_opening(row), MOST_COUNTED).subquery()
     return IncidentDetail(
         **_summary(row),
-        unresolved=int(await work.scalar(select(func.count()).select_from(left))),
+        unresolved=int(await work.scalar(sa.select(sa.func.count()).select_from(left))),
         versions=await _versions(work, row),
         suspected_version=await _suspected(work, row),
     )
@@ -242,7 +235,7 @@ async def list_incident_runs(
     work: UnitOfWork, actor: Actor, incident_id: Id, page: PageRequest
 ) -> IncidentRunList:
     """The runs of an incident, the one that failed last first."""
-    statement = select(incident_run).where(
+    statement = sa.select(incident_run).where(
         _kept.workspace_id == actor.workspace_id, _kept.incident_id == incident_id
     )
     rows = await page.descending(work, statement, _kept.failed_at, _kept.run_id, of=IncidentRun)
@@ -251,16 +244,16 @@ async def list_incident_runs(
 
 async def load(work: UnitOfWork, actor: Actor, incident_id: Id) -> Incident:
     """The row of an incident, locked. Raises NotFoundError."""
-    statement = select(incident).where(
+    statement = sa.select(incident).where(
         _incident.workspace_id == actor.workspace_id, _incident.id == incident_id
     )
     return await work.one(statement.with_for_update(), "incident", of=Incident)
 
 
-def _named(actor: Actor) -> Select[Any]:
+def _named(actor: Actor) -> sa.Select[Any]:
     return (
-        select(incident, AUTOMATION.label.label("automation_label"))
-        .join(*automation_of(incident))
+        sa.select(incident, automation_queries.AUTOMATION.label.label("automation_label"))
+        .join(*automation_queries.automation_of(incident))
         .where(_incident.workspace_id == actor.workspace_id)
     )
 
@@ -285,10 +278,10 @@ def _state(row: _NamedIncident) -> IncidentState:
 async def _versions(work: UnitOfWork, row: _NamedIncident) -> Sequence[IncidentVersionCount]:
     counts = incident_version.c
     rows = await work.rows(
-        select(counts.automation_version_id, counts.runs, VERSION.version)
-        .join(*version_of(incident_version))
+        sa.select(counts.automation_version_id, counts.runs, automation_queries.VERSION.version)
+        .join(*automation_queries.version_of(incident_version))
         .where(counts.incident_id == row.id)
-        .order_by(VERSION.version.desc())
+        .order_by(automation_queries.VERSION.version.desc())
         .limit(_MOST_VERSIONS)
     )
     return [IncidentVersionCount.model_validate(one) for one in rows]
@@ -296,18 +289,18 @@ async def _versions(work: UnitOfWork, row: _NamedIncident) -> Sequence[IncidentV
 
 async def _suspected(work: UnitOfWork, row: _NamedIncident) -> SuspectedVersion | None:
     version = await work.first(
-        select(
-            VERSION.id.label("automation_version_id"),
-            VERSION.version,
-            VERSION.published_at,
-            VERSION.created_by_user_id.label("author_user_id"),
+        sa.select(
+            automation_queries.VERSION.id.label("automation_version_id"),
+            automation_queries.VERSION.version,
+            automation_queries.VERSION.published_at,
+            automation_queries.VERSION.created_by_user_id.label("author_user_id"),
         )
         .where(
-            VERSION.workspace_id == row.workspace_id,
-            VERSION.automation_id == row.automation_id,
-            VERSION.published_at <= row.opened_at,
+            automation_queries.VERSION.workspace_id == row.workspace_id,
+            automation_queries.VERSION.automation_id == row.automation_id,
+            automation_queries.VERSION.published_at <= row.opened_at,
         )
-        .order_by(VERSION.published_at.desc())
+        .order_by(automation_queries.VERSION.published_at.desc())
         .limit(1)
     )
     return None if version is None else SuspectedVersion.model_validate(version)

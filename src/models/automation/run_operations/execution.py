@@ -5,31 +5,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy import (
-    ARRAY,
-    Integer,
-    Text,
-    Uuid,
-    any_,
-    bindparam,
-    cast,
-    column,
-    func,
-    literal,
-    select,
-    update,
-)
 from sqlalchemy.dialects.postgresql import JSONB
 
+from models.automation.automation_runs import retries
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.queries import RUN
-from models.automation.automation_runs.retries import (
-    BulkTerms,
-    NotRetriableError,
-    RetriedBeforeError,
-    retry_several,
-)
 from models.automation.run_operations.queries import BulkResume, BulkRetry
 from models.automation.run_operations.replays import replay_events, select_events
 from models.automation.run_operations.rules import (
@@ -109,7 +91,7 @@ async def _automations(
 ) -> Mapping[Id, Id]:
     """The automations of the runs in reach, by run."""
     runs = in_reach(actor, operation.action).with_only_columns(RUN.id, RUN.automation_id)
-    these = RUN.id == any_(literal(list(run_ids), ARRAY(Uuid)))
+    these = RUN.id == sa.any_(sa.literal(list(run_ids), sa.ARRAY(sa.Uuid)))
     return {row.id: row.automation_id for row in await work.rows(runs.where(these))}
 
 
@@ -150,19 +132,19 @@ LEFT = "The requester can no longer edit automations."
 
 _result = run_operation_result.c
 _ROWS = (
-    func.jsonb_to_recordset(cast(bindparam("outcomes", type_=Text), JSONB))
+    sa.func.jsonb_to_recordset(sa.cast(sa.bindparam("outcomes", type_=sa.Text), JSONB))
     .table_valued(
-        column("position", Integer),
-        column("outcome", Text),
-        column("reason", Text),
-        column("new_run_id", Uuid),
+        sa.column("position", sa.Integer),
+        sa.column("outcome", sa.Text),
+        sa.column("reason", sa.Text),
+        sa.column("new_run_id", sa.Uuid),
     )
     .render_derived(name="treated", with_types=True)
 )
 _OUTCOMES = (
-    update(run_operation_result)
+    sa.update(run_operation_result)
     .where(
-        _result.operation_id == bindparam("operation", type_=Uuid),
+        _result.operation_id == sa.bindparam("operation", type_=sa.Uuid),
         _result.position == _ROWS.c.position,
     )
     .values(outcome=_ROWS.c.outcome, reason=_ROWS.c.reason, new_run_id=_ROWS.c.new_run_id)
@@ -250,7 +232,7 @@ async def treat_next(
     """Treat the next runs of an operation, and write their outcomes."""
     positions = turns(operation, count)
     rows = await work.rows(
-        select(_result.run_id, _result.position).where(
+        sa.select(_result.run_id, _result.position).where(
             _result.operation_id == operation.id, _result.position.in_(positions)
         )
     )
@@ -331,7 +313,7 @@ async def _retry(
     work: UnitOfWork, actor: Actor, operation: OperationRow, run_ids: Sequence[Id]
 ) -> Sequence[Treated]:
     body = BulkRetry.model_validate(operation.parameters, strict=False)
-    terms = BulkTerms(
+    terms = retries.BulkTerms(
         operation_id=operation.id,
         begin=body.from_,
         published=body.version == "published",
@@ -339,7 +321,7 @@ async def _retry(
         again=body.again,
     )
     reach = in_reach(actor, operation.action)
-    answer = await retry_several(work, actor, reach, run_ids, terms)
+    answer = await retries.retry_several(work, actor, reach, run_ids, terms)
     return [
         Treated(run_id, RunOutcome.SUCCEEDED, new_run_id=answer.new_ids[run_id])
         if run_id in answer.new_ids
@@ -372,8 +354,8 @@ def _refused(run_id: Id, refusals: Mapping[Id, PlatformError]) -> Treated:
     error = refusals.get(run_id)
     if error is None:
         return _skipped(run_id, UNKNOWN)
-    if isinstance(error, NotRetriableError):
-        replay = error.run_id if isinstance(error, RetriedBeforeError) else None
+    if isinstance(error, retries.NotRetriableError):
+        replay = error.run_id if isinstance(error, retries.RetriedBeforeError) else None
         return Treated(run_id, RunOutcome.SKIPPED, reason_of(error), replay)
     return Treated(run_id, RunOutcome.FAILED, reason_of(error))
 
@@ -386,7 +368,7 @@ async def _reached(
     work: UnitOfWork, actor: Actor, operation: OperationRow, run_ids: Sequence[Id]
 ) -> set[Id]:
     reach = in_reach(actor, operation.action).with_only_columns(RUN.id)
-    of_ids = RUN.id == any_(literal(list(run_ids), ARRAY(Uuid)))
+    of_ids = RUN.id == sa.any_(sa.literal(list(run_ids), sa.ARRAY(sa.Uuid)))
     return {row.id for row in await work.rows(reach.where(of_ids))}
 
 

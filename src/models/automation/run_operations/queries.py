@@ -3,38 +3,20 @@
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import ARRAY, Select, Uuid, any_, literal, select
 
 from models.automation.automation_runs.filters import WorkspaceRunQuery
 from models.automation.automation_runs.queries import RUN, workspace_runs
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automations.queries import AUTOMATION
 from models.automation.inbox.queries import EventQuery
-from models.automation.run_operations.rules import (
-    MAX_IDS,
-    MAX_RATE,
-    MIN_RATE,
-    OPEN_OPERATION,
-    OperationAction,
-    OperationRow,
-    OperationStatus,
-    RunOutcome,
-)
+from models.automation.run_operations import rules
 from models.automation.run_operations.tables import run_operation, run_operation_result
 from models.automation.run_undos.queries import OutsideNode
 from models.automation.triggers.event_replays import ReplayEvent
+from models.core import base as core_base
 from models.core.access.rules import MANAGERS, Actor, Level
-from models.core.base import (
-    EXAMPLE_ID,
-    Id,
-    Input,
-    InputId,
-    JsonObject,
-    Moment,
-    Shape,
-    example,
-)
 from models.core.lifecycle.lost_workers import with_worker_wait
 from models.core.openapi import documented_as
 from models.core.pagination import Listed, PageRequest
@@ -42,7 +24,7 @@ from models.core.values import InputMoment
 from runtime.database import UnitOfWork
 
 
-class BulkRetry(Input):
+class BulkRetry(core_base.Input):
     """The place at which retries begin, and their version: that of then, or of now, or a named one.
 
     A run that has been retried before is left alone unless `again` is set.
@@ -50,39 +32,45 @@ class BulkRetry(Input):
 
     from_: Annotated[Literal["failed", "start"], Field(alias="from")] = "failed"
     version: Literal["original", "published"] = "original"
-    automation_version_id: InputId | None = None
+    automation_version_id: core_base.InputId | None = None
     again: bool = False
 
 
-class BulkResume(Input):
+class BulkResume(core_base.Input):
     """The event that waiting nodes are given: all of a run that wait for one, or the node named."""
 
     node_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
-    data: JsonObject = Field(default_factory=dict)
+    data: core_base.JsonObject = Field(default_factory=dict)
 
 
 class BulkReplay(ReplayEvent):
     """The events that are replayed for an automation, by `filter` or by `eventIds`."""
 
-    model_config = example({"automationId": EXAMPLE_ID, "filter": {"outcome": "filtered"}})
+    model_config = core_base.example(
+        {"automationId": core_base.EXAMPLE_ID, "filter": {"outcome": "filtered"}}
+    )
 
     filter: EventQuery | None = None
-    event_ids: Annotated[list[InputId], Field(min_length=1, max_length=MAX_IDS)] | None = None
+    event_ids: (
+        Annotated[list[core_base.InputId], Field(min_length=1, max_length=rules.MAX_IDS)] | None
+    ) = None
 
 
-class PreviewRunOperation(Input):
+class PreviewRunOperation(core_base.Input):
     """Body of preview run operation: an action, and the runs, by `filter` or by `runIds`.
 
     The action `replay` takes events instead, in `replay`.
     """
 
-    model_config = example(
+    model_config = core_base.example(
         {"action": "retry", "filter": {"status": "failed"}, "retry": {"from": "failed"}}
     )
 
-    action: OperationAction
+    action: rules.OperationAction
     filter: WorkspaceRunQuery | None = None
-    run_ids: Annotated[list[InputId], Field(min_length=1, max_length=MAX_IDS)] | None = None
+    run_ids: (
+        Annotated[list[core_base.InputId], Field(min_length=1, max_length=rules.MAX_IDS)] | None
+    ) = None
     retry: BulkRetry | None = None
     resume: BulkResume | None = None
     replay: BulkReplay | None = None
@@ -91,42 +79,42 @@ class PreviewRunOperation(Input):
 class CreateRunOperation(PreviewRunOperation):
     """Body of create run operation; `rate` bounds the runs that it changes in a second."""
 
-    model_config = example(
+    model_config = core_base.example(
         {"action": "retry", "filter": {"status": "failed"}, "retry": {"from": "failed"}, "rate": 5}
     )
 
-    rate: Annotated[float, Field(ge=MIN_RATE, le=MAX_RATE)] | None = None
+    rate: Annotated[float, Field(ge=rules.MIN_RATE, le=rules.MAX_RATE)] | None = None
 
 
-class UndoRunOperation(Input):
+class UndoRunOperation(core_base.Input):
     """Body of undo run operation; `rate` as in create run operation."""
 
-    model_config = example({})
+    model_config = core_base.example({})
 
-    rate: Annotated[float, Field(ge=MIN_RATE, le=MAX_RATE)] | None = None
+    rate: Annotated[float, Field(ge=rules.MIN_RATE, le=rules.MAX_RATE)] | None = None
 
 
-class VersionCount(Shape):
+class VersionCount(core_base.Shape):
     """The runs of one version of an automation among those selected."""
 
-    automation_id: Id
+    automation_id: core_base.Id
     automation_label: str
-    automation_version_id: Id
+    automation_version_id: core_base.Id
     version: int
     runs: int
 
 
-class RepeatedNode(Shape):
+class RepeatedNode(core_base.Shape):
     """A node whose effect outside succeeded and would be repeated, and in how many runs."""
 
-    automation_id: Id
+    automation_id: core_base.Id
     automation_label: str
     node_id: str
     node_kind: str
     runs: int
 
 
-class RunOperationPreview(Shape):
+class RunOperationPreview(core_base.Shape):
     """The runs that an operation would select now, and what it would do.
 
     `total` counts the selected runs, `fitting` those whose status the action applies to; with
@@ -149,21 +137,21 @@ class RunOperationPreview(Shape):
     repeats: list[RepeatedNode]
     records: int
     outside: list[OutsideNode]
-    until: Moment | None = None
+    until: core_base.Moment | None = None
     redacted: int = 0
     redacted_paths: Annotated[list[str], Field(default_factory=list)]
 
 
-class RunOperationShape(Shape):
+class RunOperationShape(core_base.Shape):
     """One operation over runs.
 
     `total` is absent while runs are being selected; `done` of them have an outcome. `undoes` names
     the operation that this one undoes.
     """
 
-    model_config = Shape.model_config | example(
+    model_config = core_base.Shape.model_config | core_base.example(
         {
-            "id": EXAMPLE_ID,
+            "id": core_base.EXAMPLE_ID,
             "action": "retry",
             "status": "running",
             "filter": {"status": "failed"},
@@ -173,22 +161,22 @@ class RunOperationShape(Shape):
             "succeeded": 118,
             "skipped": 2,
             "failed": 0,
-            "createdByUserId": EXAMPLE_ID,
+            "createdByUserId": core_base.EXAMPLE_ID,
             "createdAt": "2026-01-01T00:00:00.000Z",
             "startedAt": "2026-01-01T00:00:00.100Z",
         }
     )
 
-    id: Id
-    action: OperationAction
-    status: OperationStatus
-    waiting_for_worker_since: Moment | None = None
-    filter: Annotated[JsonObject, documented_as("WorkspaceRunQuery")] | None = None
-    retry: Annotated[JsonObject, documented_as("BulkRetry")] | None = None
-    resume: Annotated[JsonObject, documented_as("BulkResume")] | None = None
-    replay: Annotated[JsonObject, documented_as("BulkReplay")] | None = None
+    id: core_base.Id
+    action: rules.OperationAction
+    status: rules.OperationStatus
+    waiting_for_worker_since: core_base.Moment | None = None
+    filter: Annotated[core_base.JsonObject, documented_as("WorkspaceRunQuery")] | None = None
+    retry: Annotated[core_base.JsonObject, documented_as("BulkRetry")] | None = None
+    resume: Annotated[core_base.JsonObject, documented_as("BulkResume")] | None = None
+    replay: Annotated[core_base.JsonObject, documented_as("BulkReplay")] | None = None
     rate: float | None = None
-    undoes: Id | None = None
+    undoes: core_base.Id | None = None
     undoable: bool = False
     total: int | None = None
     done: int
@@ -196,26 +184,26 @@ class RunOperationShape(Shape):
     skipped: int
     failed: int
     error: str | None = None
-    created_by_user_id: Id
-    created_at: Moment
-    started_at: Moment | None = None
-    completed_at: Moment | None = None
+    created_by_user_id: core_base.Id
+    created_at: core_base.Moment
+    started_at: core_base.Moment | None = None
+    completed_at: core_base.Moment | None = None
 
 
 class RunOperationList(Listed):
     run_operations: list[RunOperationShape]
 
 
-class RunResult(Shape):
+class RunResult(core_base.Shape):
     """One run of an operation; `newRunId` is the run that runs it again, or did before.
 
     Of a replay, `runId` is the id of the event.
     """
 
-    run_id: Id
-    outcome: RunOutcome | None = None
+    run_id: core_base.Id
+    outcome: rules.RunOutcome | None = None
     reason: str | None = None
-    new_run_id: Id | None = None
+    new_run_id: core_base.Id | None = None
 
 
 class RunResultList(Listed):
@@ -224,10 +212,10 @@ class RunResultList(Listed):
     results: list[RunResult]
 
 
-class CancelRuns(Input):
+class CancelRuns(core_base.Input):
     """Body of the bulk cancel: which open runs, the oldest first, and how many at most."""
 
-    model_config = example({"status": "waiting", "source": "schedule", "limit": 100})
+    model_config = core_base.example({"status": "waiting", "source": "schedule", "limit": 100})
 
     status: Literal["queued", "running", "waiting"] | None = None
     source: RunSource | None = None
@@ -235,11 +223,11 @@ class CancelRuns(Input):
     limit: Annotated[int, Field(ge=1, le=500)] = 500
 
 
-class CancelledRuns(Shape):
+class CancelledRuns(core_base.Shape):
     """The result of a bulk cancel; `remaining` open runs fit it still."""
 
     cancelled: int
-    run_ids: list[Id]
+    run_ids: list[core_base.Id]
     remaining: int
 
 
@@ -248,8 +236,8 @@ _result = run_operation_result.c
 
 
 async def visible_operation(
-    work: UnitOfWork, actor: Actor, operation_id: Id, *, lock: bool = False
-) -> OperationRow:
+    work: UnitOfWork, actor: Actor, operation_id: core_base.Id, *, lock: bool = False
+) -> rules.OperationRow:
     """An operation of the actor's own; owners and administrators see everybody's.
 
     Raises NotFoundError.
@@ -257,38 +245,40 @@ async def visible_operation(
     statement = _visible(actor).where(_operation.id == operation_id)
     if lock:
         statement = statement.with_for_update()
-    return await work.one(statement, "operation", of=OperationRow)
+    return await work.one(statement, "operation", of=rules.OperationRow)
 
 
-def _visible(actor: Actor) -> Select[Any]:
-    statement = select(run_operation).where(_operation.workspace_id == actor.workspace_id)
+def _visible(actor: Actor) -> sa.Select[Any]:
+    statement = sa.select(run_operation).where(_operation.workspace_id == actor.workspace_id)
     if actor.role not in MANAGERS:
         statement = statement.where(_operation.actor_user_id == actor.user_id)
     return statement
 
 
-async def operation_detail(work: UnitOfWork, actor: Actor, operation_id: Id) -> RunOperationShape:
+async def operation_detail(
+    work: UnitOfWork, actor: Actor, operation_id: core_base.Id
+) -> RunOperationShape:
     """One operation, as the actor sees it. Raises NotFoundError."""
     row = await visible_operation(work, actor, operation_id)
-    return await with_worker_wait(work, shown(row), is_open=row.status in OPEN_OPERATION)
+    return await with_worker_wait(work, shown(row), is_open=row.status in rules.OPEN_OPERATION)
 
 
 async def list_operations(work: UnitOfWork, actor: Actor, page: PageRequest) -> RunOperationList:
     """The operations that the actor sees, newest first."""
-    rows = await page.descending(work, _visible(actor), _operation.id, of=OperationRow)
+    rows = await page.descending(work, _visible(actor), _operation.id, of=rules.OperationRow)
     return RunOperationList.of(rows, shown)
 
 
 async def list_results(
     work: UnitOfWork,
     actor: Actor,
-    operation_id: Id,
+    operation_id: core_base.Id,
     page: PageRequest,
-    outcome: RunOutcome | None = None,
+    outcome: rules.RunOutcome | None = None,
 ) -> RunResultList:
     """The runs of an operation in the order in which they are treated. Raises NotFoundError."""
     operation = await visible_operation(work, actor, operation_id)
-    statement = select(run_operation_result).where(
+    statement = sa.select(run_operation_result).where(
         _result.workspace_id == actor.workspace_id, _result.operation_id == operation.id
     )
     if outcome is not None:
@@ -298,26 +288,26 @@ async def list_results(
 
 
 async def automation_labels(
-    work: UnitOfWork, actor: Actor, run_ids: Collection[Id]
-) -> Mapping[Id, str]:
+    work: UnitOfWork, actor: Actor, run_ids: Collection[core_base.Id]
+) -> Mapping[core_base.Id, str]:
     """The names of the automations of runs, as far as the actor sees them."""
     runs = workspace_runs(actor, Level.VIEW).with_only_columns(RUN.id, AUTOMATION.label)
-    these = RUN.id == any_(literal(list(run_ids), ARRAY(Uuid)))
+    these = RUN.id == sa.any_(sa.literal(list(run_ids), sa.ARRAY(sa.Uuid)))
     joined = runs.join(AUTOMATION.id.table, AUTOMATION.id == RUN.automation_id)
     return {row.id: row.label for row in await work.rows(joined.where(these))}
 
 
-def shown(row: OperationRow) -> RunOperationShape:
+def shown(row: rules.OperationRow) -> RunOperationShape:
     """An operation on the wire."""
     wanted = row.selection.get("filter")
     return RunOperationShape(
         id=row.id,
-        action=OperationAction(row.action),
-        status=OperationStatus(row.status),
+        action=rules.OperationAction(row.action),
+        status=rules.OperationStatus(row.status),
         filter=wanted,
-        retry=row.parameters if row.action == OperationAction.RETRY else None,
-        resume=row.parameters if row.action == OperationAction.RESUME else None,
-        replay=_replay(row) if row.action == OperationAction.REPLAY else None,
+        retry=row.parameters if row.action == rules.OperationAction.RETRY else None,
+        resume=row.parameters if row.action == rules.OperationAction.RESUME else None,
+        replay=_replay(row) if row.action == rules.OperationAction.REPLAY else None,
         rate=row.rate,
         undoes=row.undoes_id,
         undoable=is_undoable(row),
@@ -334,13 +324,13 @@ def shown(row: OperationRow) -> RunOperationShape:
     )
 
 
-def _replay(row: OperationRow) -> JsonObject:
+def _replay(row: rules.OperationRow) -> core_base.JsonObject:
     events = row.selection.get("events")
     return row.parameters if events is None else {**row.parameters, "filter": events}
 
 
-def is_undoable(row: OperationRow) -> bool:
+def is_undoable(row: rules.OperationRow) -> bool:
     """True for an ended operation that did something which another one can take back."""
-    ended = row.status not in (*OPEN_OPERATION, OperationStatus.PAUSED)
-    reversible = row.action != OperationAction.RESUME and row.undoes_id is None
+    ended = row.status not in (*rules.OPEN_OPERATION, rules.OperationStatus.PAUSED)
+    reversible = row.action != rules.OperationAction.RESUME and row.undoes_id is None
     return ended and reversible and row.succeeded > 0

@@ -6,19 +6,12 @@ an event is replayed once however often a step is repeated.
 
 from collections.abc import Sequence
 
-from sqlalchemy import ARRAY, Select, Uuid, any_, func, literal, select, tuple_
+import sqlalchemy as sa
 
 from models.automation.inbox.queries import EventQuery, concerned_events, redacted_among
 from models.automation.inbox.rules import WITH_RUN, EventOutcome
+from models.automation.run_operations import rules
 from models.automation.run_operations.queries import BulkReplay, RunOperationPreview
-from models.automation.run_operations.rules import (
-    MAX_RUNS,
-    SELECTED_AT_ONCE,
-    OperationRow,
-    RunOutcome,
-    Treated,
-    reason_of,
-)
 from models.automation.run_operations.selection import numbered, write_down
 from models.automation.triggers.event_replays import ReplayEvent, replay
 from models.core.access.rules import Actor
@@ -30,7 +23,7 @@ from runtime.errors import PlatformError, UnavailableError
 
 
 async def select_events(
-    work: UnitOfWork, actor: Actor, operation: OperationRow
+    work: UnitOfWork, actor: Actor, operation: rules.OperationRow
 ) -> tuple[int, JsonObject, bool]:
     """Write down the next events of a filter, the oldest first.
 
@@ -40,17 +33,19 @@ async def select_events(
     events = matching_events(actor, operation.parameters, selection["events"])
     moment, event_id = events.selected_columns
     if "after" in selection:
-        events = events.where(tuple_(moment, event_id) > tuple_(*map(native, selection["after"])))
-    limit = min(SELECTED_AT_ONCE, MAX_RUNS - operation.selected)
+        events = events.where(
+            sa.tuple_(moment, event_id) > sa.tuple_(*map(native, selection["after"]))
+        )
+    limit = min(rules.SELECTED_AT_ONCE, rules.MAX_RUNS - operation.selected)
     page = events.order_by(moment, event_id).limit(limit).subquery()
     last = await work.first(
-        select(page.c.received_at, page.c.id, func.count().over().label("size"))
+        sa.select(page.c.received_at, page.c.id, sa.func.count().over().label("size"))
         .order_by(page.c.received_at.desc(), page.c.id.desc())
         .limit(1)
     )
     if last is None:
         return 0, selection, True
-    turn = func.row_number().over(order_by=(page.c.received_at, page.c.id))
+    turn = sa.func.row_number().over(order_by=(page.c.received_at, page.c.id))
     count = await write_down(work, numbered(operation, turn + operation.selected, page.c.id))
     selection["after"] = [plain(last.received_at), plain(last.id)]
     return count, selection, last.size < limit
@@ -58,7 +53,7 @@ async def select_events(
 
 def matching_events(
     actor: Actor, parameters: JsonObject, conditions: JsonObject
-) -> Select[tuple[()]]:
+) -> sa.Select[tuple[()]]:
     """The events of a filter that concerned the automation: when they came, and their ids."""
     query = EventQuery.model_validate(conditions, strict=False)
     return concerned_events(actor, Id(parameters["automationId"]), query)
@@ -71,10 +66,10 @@ async def preview_replay(
     query = None if body.filter is None else body.filter.until_at_most(work.now)
     events = matching_events(actor, parameters, {} if query is None else query.wire)
     if body.event_ids is not None:
-        ids = literal(list(set(body.event_ids)), ARRAY(Uuid))
-        events = events.where(events.selected_columns.id == any_(ids))
+        ids = sa.literal(list(set(body.event_ids)), sa.ARRAY(sa.Uuid))
+        events = events.where(events.selected_columns.id == sa.any_(ids))
     some = events.limit(counted + 1).subquery()
-    total = await work.scalar(select(func.count()).select_from(some))
+    total = await work.scalar(sa.select(sa.func.count()).select_from(some))
     examined, redacted, paths = await redacted_among(work, events, body.automation_id)
     return RunOperationPreview(
         total=min(total, counted),
@@ -94,11 +89,11 @@ async def preview_replay(
 
 
 async def replay_events(
-    work: UnitOfWork, actor: Actor, operation: OperationRow, event_ids: Sequence[Id]
-) -> Sequence[Treated]:
+    work: UnitOfWork, actor: Actor, operation: rules.OperationRow, event_ids: Sequence[Id]
+) -> Sequence[rules.Treated]:
     """Replay these events, in their order."""
     body = ReplayEvent.model_validate(operation.parameters, strict=False)
-    treated: list[Treated] = []
+    treated: list[rules.Treated] = []
     for event_id in event_ids:
         replay_id = derived_id(operation.id, event_id, "replay")
         try:
@@ -107,10 +102,12 @@ async def replay_events(
         except UnavailableError:
             raise
         except PlatformError as error:
-            treated.append(Treated(event_id, RunOutcome.FAILED, reason_of(error)))
+            treated.append(rules.Treated(event_id, rules.RunOutcome.FAILED, rules.reason_of(error)))
             continue
         if EventOutcome(outcome.outcome) in WITH_RUN:
-            treated.append(Treated(event_id, RunOutcome.SUCCEEDED, new_run_id=outcome.run_id))
+            treated.append(
+                rules.Treated(event_id, rules.RunOutcome.SUCCEEDED, new_run_id=outcome.run_id)
+            )
         else:
-            treated.append(Treated(event_id, RunOutcome.SKIPPED, outcome.reason))
+            treated.append(rules.Treated(event_id, rules.RunOutcome.SKIPPED, outcome.reason))
     return treated

@@ -4,18 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    FromClause,
-    Select,
-    Uuid,
-    func,
-    insert,
-    literal,
-    select,
-    tuple_,
-)
+import sqlalchemy as sa
 
 from models.automation.automation_runs.filters import RunFilter, WorkspaceRunQuery
 from models.automation.automation_runs.queries import RUN, workspace_runs
@@ -38,7 +27,7 @@ _COLUMNS = ["operation_id", "workspace_id", "position", "run_id"]
 OLDEST_FIRST = (RUN.created_at, RUN.id)
 
 
-def in_reach(actor: Actor, action: str) -> Select[Any]:
+def in_reach(actor: Actor, action: str) -> sa.Select[Any]:
     """The runs that an actor may act on.
 
     Runs in the trash can be cancelled by owners and administrators, and nothing else.
@@ -59,7 +48,9 @@ def frozen(query: WorkspaceRunQuery, now: datetime) -> WorkspaceRunQuery:
     return query.model_copy(update=times)
 
 
-def candidates(runs: Select[Any], query: WorkspaceRunQuery, filters: RunFilter) -> Select[Any]:
+def candidates(
+    runs: sa.Select[Any], query: WorkspaceRunQuery, filters: RunFilter
+) -> sa.Select[Any]:
     """The runs of a filter as far as indexes answer it."""
     of_one = () if query.automation_id is None else (RUN.automation_id == query.automation_id,)
     return runs.where(*filters.conditions(), *of_one)
@@ -68,15 +59,15 @@ def candidates(runs: Select[Any], query: WorkspaceRunQuery, filters: RunFilter) 
 async def select_ids(work: UnitOfWork, operation: OperationRow, run_ids: Sequence[Id]) -> int:
     """Write down runs that were named by their ids, each once; returns their number."""
     unique = list(dict.fromkeys(run_ids))
-    listed = func.unnest(literal(unique, ARRAY(Uuid)))
+    listed = sa.func.unnest(sa.literal(unique, sa.ARRAY(sa.Uuid)))
     listed_runs = listed.table_valued("id", with_ordinality="place").render_derived("named")
-    place: ColumnElement[Any] = listed_runs.c.place
-    source: FromClause = listed_runs
+    place: sa.ColumnElement[Any] = listed_runs.c.place
+    source: sa.FromClause = listed_runs
     if operation.action == OperationAction.UNDO:
         # What wrote last is reverted first, in any order of the ids.
         source = listed_runs.outerjoin(RUN.id.table, RUN.id == listed_runs.c.id)
         order = (RUN.created_at.nulls_first(), RUN.id, listed_runs.c.place)
-        place = func.row_number().over(order_by=order)
+        place = sa.func.row_number().over(order_by=order)
     return await write_down(work, numbered(operation, place, listed_runs.c.id).select_from(source))
 
 
@@ -95,27 +86,29 @@ async def select_more(
     runs = candidates(in_reach(actor, operation.action), query, filters)
     runs = runs.where(RUN.status.in_(fitting(operation.action, operation.parameters)))
     if "after" in selection:
-        runs = runs.where(tuple_(*OLDEST_FIRST) > tuple_(*map(native, selection["after"])))
+        runs = runs.where(sa.tuple_(*OLDEST_FIRST) > sa.tuple_(*map(native, selection["after"])))
     last, size = await _last_candidate(work, runs)
     if last is None:
         return 0, selection, True
     # What no index answers is looked for among these alone: a look through all would take long.
-    part = runs.where(tuple_(*OLDEST_FIRST) <= tuple_(*last), *filters.searches(RUN))
+    part = runs.where(sa.tuple_(*OLDEST_FIRST) <= sa.tuple_(*last), *filters.searches(RUN))
     most = MAX_RUNS - operation.selected
     page = part.with_only_columns(*OLDEST_FIRST).order_by(*OLDEST_FIRST).limit(most).subquery()
-    turn = func.row_number().over(order_by=(page.c.created_at, page.c.id))
+    turn = sa.func.row_number().over(order_by=(page.c.created_at, page.c.id))
     count = await write_down(work, numbered(operation, turn + operation.selected, page.c.id))
     selection["after"] = [plain(value) for value in last]
     return count, selection, count == most or size < SELECTED_AT_ONCE
 
 
-async def _last_candidate(work: UnitOfWork, runs: Select[Any]) -> tuple[Sequence[Any] | None, int]:
+async def _last_candidate(
+    work: UnitOfWork, runs: sa.Select[Any]
+) -> tuple[Sequence[Any] | None, int]:
     """The place in the order of the last run of the next part, if it has any, and its size."""
     part = runs.with_only_columns(*OLDEST_FIRST).order_by(*OLDEST_FIRST).limit(SELECTED_AT_ONCE)
     places = part.subquery()
     order = (places.c.created_at.desc(), places.c.id.desc())
-    size = func.count().over().label("size")
-    row = await work.first(select(*places.c, size).order_by(*order).limit(1))
+    size = sa.func.count().over().label("size")
+    row = await work.first(sa.select(*places.c, size).order_by(*order).limit(1))
     return (None, 0) if row is None else ((row.created_at, row.id), row.size)
 
 
@@ -125,7 +118,7 @@ async def _select_undone(
     """Write down what another operation did: the runs it cancelled, or those it started."""
     theirs = _result.new_run_id if operation.action == OperationAction.CANCEL else _result.run_id
     page = (
-        select(_result.position, theirs.label("run_id"))
+        sa.select(_result.position, theirs.label("run_id"))
         .where(
             _result.workspace_id == operation.workspace_id,
             _result.operation_id == undone_id,
@@ -136,27 +129,27 @@ async def _select_undone(
         .limit(SELECTED_AT_ONCE)
         .subquery()
     )
-    turn = func.row_number().over(order_by=page.c.position)
-    last = await work.scalar(select(func.max(page.c.position)))
+    turn = sa.func.row_number().over(order_by=page.c.position)
+    last = await work.scalar(sa.select(sa.func.max(page.c.position)))
     count = await write_down(work, numbered(operation, turn + operation.selected, page.c.run_id))
     return count, {"position": last}, count < SELECTED_AT_ONCE
 
 
-async def write_down(work: UnitOfWork, rows: Select[Any]) -> int:
+async def write_down(work: UnitOfWork, rows: sa.Select[Any]) -> int:
     """Write down what is treated; returns its number."""
-    statement = insert(run_operation_result).from_select(_COLUMNS, rows)
+    statement = sa.insert(run_operation_result).from_select(_COLUMNS, rows)
     return (await work.execute(statement.execution_options(preserve_rowcount=True))).rowcount
 
 
 def numbered(
-    operation: OperationRow, position: ColumnElement[Any], run_id: ColumnElement[Any]
-) -> Select[Any]:
+    operation: OperationRow, position: sa.ColumnElement[Any], run_id: sa.ColumnElement[Any]
+) -> sa.Select[Any]:
     """The rows of the results, in their order."""
-    return select(*_of(operation), position, run_id)
+    return sa.select(*_of(operation), position, run_id)
 
 
-def _of(operation: OperationRow) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+def _of(operation: OperationRow) -> tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]]:
     return (
-        literal(operation.id, Uuid).label("operation_id"),
-        literal(operation.workspace_id, Uuid).label("workspace_id"),
+        sa.literal(operation.id, sa.Uuid).label("operation_id"),
+        sa.literal(operation.workspace_id, sa.Uuid).label("workspace_id"),
     )

@@ -3,17 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, or_, select, text
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from models.automation.run_operations.rules import (
-    OPEN_OPERATION,
-    OPERATION_LIFECYCLE,
-    OperationAction,
-    OperationStatus,
-    RunOutcome,
-)
+from models.automation.run_operations import rules
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable, indexes_of_work
 from models.core.purging import MAX_ROWS, purge
@@ -33,11 +27,11 @@ class RunOperation(SQLModel, table=True):
 
     __tablename__ = "run_operation"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        one_of("action", OperationAction),
-        one_of("status", OperationStatus),
-        *indexes_of_work("run_operation", OPEN_OPERATION),
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        one_of("action", rules.OperationAction),
+        one_of("status", rules.OperationStatus),
+        *indexes_of_work("run_operation", rules.OPEN_OPERATION),
     )
 
     id: Id = Field(primary_key=True)
@@ -73,12 +67,12 @@ class RunOperationResult(SQLModel, table=True):
     __tablename__ = "run_operation_result"
     __table_args__ = (
         same_workspace("operation_id", "run_operation.id"),
-        UniqueConstraint("operation_id", "run_id"),
-        one_of("outcome", RunOutcome),
-        Index(
+        sa.UniqueConstraint("operation_id", "run_id"),
+        one_of("outcome", rules.RunOutcome),
+        sa.Index(
             "ix_run_operation_result_outcome",
             *("operation_id", "outcome", "position"),
-            postgresql_where=text("outcome IN ('skipped', 'failed')"),
+            postgresql_where=sa.text("outcome IN ('skipped', 'failed')"),
         ),
     )
 
@@ -94,7 +88,7 @@ class RunOperationResult(SQLModel, table=True):
 run_operation = table_of(RunOperation)
 run_operation_result = table_of(RunOperationResult)
 
-RUN_OPERATIONS = WorkTable(run_operation, OPERATION_LIFECYCLE, family=Family.RUN_OPERATION)
+RUN_OPERATIONS = WorkTable(run_operation, rules.OPERATION_LIFECYCLE, family=Family.RUN_OPERATION)
 
 _operation = run_operation.c
 
@@ -105,14 +99,14 @@ async def purge_operations(work: UnitOfWork, before: datetime, limit: int = MAX_
     Returns the number of removed rows, at most `limit`; call it until that is 0.
     """
     old = (
-        select(_operation.id)
+        sa.select(_operation.id)
         .where(
             # Accepted before it ended: the oldest ids are all that is looked at.
             _operation.id < least_id(before),
-            _operation.status.not_in(OPEN_OPERATION),
-            or_(
+            _operation.status.not_in(rules.OPEN_OPERATION),
+            sa.or_(
                 _operation.completed_at < before,
-                _operation.status == OperationStatus.PAUSED,
+                _operation.status == rules.OperationStatus.PAUSED,
             ),
         )
         .order_by(_operation.id)

@@ -6,35 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Protocol
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Select,
-    Subquery,
-    Table,
-    cast,
-    func,
-    literal,
-    select,
-    tuple_,
-    union_all,
-)
 
 from models.automation.automation_runs.rules import ENDED_RUN, RunStatus
 from models.automation.automation_runs.slots import busiest_keys
 from models.automation.automations.queries import AUTOMATION, open_automations
-from models.automation.run_statistics.sums import (
-    FAILURES,
-    Grain,
-    attribute_count,
-    ended_run,
-    ends_of,
-    failure_statistic,
-    percentile,
-    period_of,
-    run_statistic,
-)
+from models.automation.run_statistics import sums as run_statistic_sums
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, Moment, Shape
 from runtime.database import UnitOfWork
@@ -88,7 +66,7 @@ class RunStatistics(Shape):
     `failingNodes` and `busiestKeys` are at most 20 each, the most first; the keys are as of now.
     """
 
-    by: Grain
+    by: run_statistic_sums.Grain
     since: Moment
     until: Moment
     total: EndedRuns
@@ -105,12 +83,14 @@ OUTCOMES = tuple(status for status in RunStatus if status in ENDED_RUN)
 class Span:
     """Whole hours or days, from one begin to another."""
 
-    by: Grain
+    by: run_statistic_sums.Grain
     since: datetime
     until: datetime
 
 
-def span(now: datetime, by: Grain, since: datetime | None, until: datetime | None) -> Span:
+def span(
+    now: datetime, by: run_statistic_sums.Grain, since: datetime | None, until: datetime | None
+) -> Span:
     """The whole periods that hold a time, the newest ones by default.
 
     Raises ValidationError for one that ends before it begins, and for too many periods.
@@ -134,7 +114,11 @@ class _Sum(Protocol):
 
 async def attribute_counts(work: UnitOfWork) -> Mapping[tuple[str, ...], int]:
     """The runs of the whole platform that ended, by key and value of an attribute and by status."""
-    rows = await work.rows(select(attribute_count).order_by(*attribute_count.primary_key.columns))
+    rows = await work.rows(
+        sa.select(run_statistic_sums.attribute_count).order_by(
+            *run_statistic_sums.attribute_count.primary_key.columns
+        )
+    )
     return {(row.key, row.value, row.status): row.runs for row in rows}
 
 
@@ -199,42 +183,47 @@ class _Tally:
 
 
 def _percentiles(counts: Mapping[int, int]) -> Percentiles | None:
-    p50, p95, p99 = (percentile(counts, share) for share in (0.5, 0.95, 0.99))
+    p50, p95, p99 = (run_statistic_sums.percentile(counts, share) for share in (0.5, 0.95, 0.99))
     if p50 is None or p95 is None or p99 is None:
         return None
     return Percentiles(p50=p50, p95=p95, p99=p99)
 
 
-def _sums(actor: Actor, automations: Select[Any], over: Span) -> Select[Any]:
+def _sums(actor: Actor, automations: sa.Select[Any], over: Span) -> sa.Select[Any]:
     """The sums of each period by outcome, by duration and by time in the queue."""
     names = ("start", "status", "duration", "queueing")
-    settled = select(*[run_statistic.c[name] for name in names], run_statistic.c.runs).where(
-        *_within(run_statistic, actor, automations, over)
-    )
+    settled = sa.select(
+        *[run_statistic_sums.run_statistic.c[name] for name in names],
+        run_statistic_sums.run_statistic.c.runs,
+    ).where(*_within(run_statistic_sums.run_statistic, actor, automations, over))
     ends = _ends(actor, automations, over)
-    start = period_of(literal(over.by.value), ends.c.completed_at)
+    start = run_statistic_sums.period_of(sa.literal(over.by.value), ends.c.completed_at)
     others = (ends.c[name] for name in names[1:])
-    every = union_all(settled, select(start.label("start"), *others, literal(1))).subquery("every")
-    ways = [tuple_(every.c.start, every.c[name]) for name in names[1:]]
-    return select(
-        *[every.c[name] for name in names], cast(func.sum(every.c.runs), BigInteger).label("runs")
-    ).group_by(func.grouping_sets(*ways))
+    all_rows = sa.union_all(
+        settled, sa.select(start.label("start"), *others, sa.literal(1))
+    ).subquery("every")
+    ways = [sa.tuple_(all_rows.c.start, all_rows.c[name]) for name in names[1:]]
+    return sa.select(
+        *[all_rows.c[name] for name in names],
+        sa.cast(sa.func.sum(all_rows.c.runs), sa.BigInteger).label("runs"),
+    ).group_by(sa.func.grouping_sets(*ways))
 
 
 async def _failing_nodes(
-    work: UnitOfWork, actor: Actor, automations: Select[Any], over: Span
+    work: UnitOfWork, actor: Actor, automations: sa.Select[Any], over: Span
 ) -> Sequence[FailingNode]:
     names = ("automation_id", "node_id", "error_code")
-    settled = select(
-        *[failure_statistic.c[name] for name in names], failure_statistic.c.runs
-    ).where(*_within(failure_statistic, actor, automations, over))
+    settled = sa.select(
+        *[run_statistic_sums.failure_statistic.c[name] for name in names],
+        run_statistic_sums.failure_statistic.c.runs,
+    ).where(*_within(run_statistic_sums.failure_statistic, actor, automations, over))
     ends = _ends(actor, automations, over)
-    failed = ends.c.status.in_([status.value for status in FAILURES])
-    late = select(*[ends.c[name] for name in names], literal(1)).where(failed)
-    every = union_all(settled, late).subquery("every")
+    failed = ends.c.status.in_([status.value for status in run_statistic_sums.FAILURES])
+    late = sa.select(*[ends.c[name] for name in names], sa.literal(1)).where(failed)
+    every = sa.union_all(settled, late).subquery("every")
     key = [every.c[name] for name in names]
-    runs = cast(func.sum(every.c.runs), BigInteger)
-    statement = select(*key, runs.label("runs")).group_by(*key).order_by(runs.desc(), *key)
+    runs = sa.cast(sa.func.sum(every.c.runs), sa.BigInteger)
+    statement = sa.select(*key, runs.label("runs")).group_by(*key).order_by(runs.desc(), *key)
     return [
         FailingNode(
             automation_id=row.automation_id,
@@ -247,8 +236,8 @@ async def _failing_nodes(
 
 
 def _within(
-    sums: Table, actor: Actor, automations: Select[Any], over: Span
-) -> Iterable[ColumnElement[bool]]:
+    sums: sa.Table, actor: Actor, automations: sa.Select[Any], over: Span
+) -> Iterable[sa.ColumnElement[bool]]:
     columns = sums.c
     return (
         columns.workspace_id == actor.workspace_id,
@@ -259,12 +248,16 @@ def _within(
     )
 
 
-def _ends(actor: Actor, automations: Select[Any], over: Span) -> Subquery:
+def _ends(actor: Actor, automations: sa.Select[Any], over: Span) -> sa.Subquery:
     """The ends of the span that are not yet among the sums."""
-    late = select(ended_run).where(ended_run.c.workspace_id == actor.workspace_id).subquery("late")
-    ends = ends_of(late).subquery("ends")
+    late = (
+        sa.select(run_statistic_sums.ended_run)
+        .where(run_statistic_sums.ended_run.c.workspace_id == actor.workspace_id)
+        .subquery("late")
+    )
+    ends = run_statistic_sums.ends_of(late).subquery("ends")
     return (
-        select(ends)
+        sa.select(ends)
         .where(
             ends.c.automation_id.in_(automations),
             ends.c.completed_at >= over.since,

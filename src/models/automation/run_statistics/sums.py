@@ -8,28 +8,7 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import (
-    CTE,
-    BigInteger,
-    ColumnElement,
-    ForeignKeyConstraint,
-    FromClause,
-    Index,
-    Select,
-    SmallInteger,
-    Table,
-    Text,
-    case,
-    cast,
-    column,
-    delete,
-    func,
-    literal,
-    or_,
-    select,
-    true,
-    values,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB, Insert, insert
 from sqlmodel import Field, SQLModel
 
@@ -50,7 +29,7 @@ class EndedRun(SQLModel, table=True):
     """
 
     __tablename__ = "ended_run"
-    __table_args__ = (Index("ix_ended_run_workspace_id", "workspace_id"),)
+    __table_args__ = (sa.Index("ix_ended_run_workspace_id", "workspace_id"),)
 
     run_id: Id = Field(primary_key=True)
     workspace_id: Id
@@ -64,8 +43,8 @@ class RunStatistic(SQLModel, table=True):
 
     __tablename__ = "run_statistic"
     __table_args__ = (
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        Index("ix_run_statistic_grain_start", "grain", "start"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.Index("ix_run_statistic_grain_start", "grain", "start"),
     )
 
     workspace_id: Id = Field(primary_key=True)
@@ -73,9 +52,9 @@ class RunStatistic(SQLModel, table=True):
     start: datetime = Field(sa_type=Timestamp, primary_key=True)
     automation_id: Id = Field(primary_key=True)
     status: str = Field(primary_key=True)
-    duration: int = Field(sa_type=SmallInteger, primary_key=True)
-    queueing: int = Field(sa_type=SmallInteger, primary_key=True)
-    runs: int = Field(sa_type=BigInteger)
+    duration: int = Field(sa_type=sa.SmallInteger, primary_key=True)
+    queueing: int = Field(sa_type=sa.SmallInteger, primary_key=True)
+    runs: int = Field(sa_type=sa.BigInteger)
 
 
 class FailureStatistic(SQLModel, table=True):
@@ -83,8 +62,8 @@ class FailureStatistic(SQLModel, table=True):
 
     __tablename__ = "failure_statistic"
     __table_args__ = (
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        Index("ix_failure_statistic_grain_start", "grain", "start"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.Index("ix_failure_statistic_grain_start", "grain", "start"),
     )
 
     workspace_id: Id = Field(primary_key=True)
@@ -93,7 +72,7 @@ class FailureStatistic(SQLModel, table=True):
     automation_id: Id = Field(primary_key=True)
     node_id: str = Field(primary_key=True)
     error_code: str = Field(primary_key=True)
-    runs: int = Field(sa_type=BigInteger)
+    runs: int = Field(sa_type=sa.BigInteger)
 
 
 class AttributeCount(SQLModel, table=True):
@@ -107,7 +86,7 @@ class AttributeCount(SQLModel, table=True):
     key: str = Field(primary_key=True)
     value: str = Field(primary_key=True)
     status: str = Field(primary_key=True)
-    runs: int = Field(sa_type=BigInteger)
+    runs: int = Field(sa_type=sa.BigInteger)
 
 
 ended_run = table_of(EndedRun)
@@ -183,7 +162,7 @@ def percentile(counts: Mapping[int, int], share: float) -> int | None:
 
 MOST_AT_ONCE = 5_000
 FAILURES = (RunStatus.FAILED, RunStatus.TIMED_OUT)
-_KINDS_OF_SUMS: Sequence[Table] = (run_statistic, failure_statistic)
+_KINDS_OF_SUMS: Sequence[sa.Table] = (run_statistic, failure_statistic)
 
 
 async def settle_runs(
@@ -194,14 +173,14 @@ async def settle_runs(
     Metrics count the runs with `counted_attributes`, by key and value.
     """
     next_ones = (
-        select(ended_run.c.run_id)
+        sa.select(ended_run.c.run_id)
         .order_by(ended_run.c.run_id)
         .limit(MOST_AT_ONCE)
         # Another process counts the locked runs at this moment.
         .with_for_update(skip_locked=True)
     )
     rows = (
-        delete(ended_run)
+        sa.delete(ended_run)
         .where(ended_run.c.run_id.in_(next_ones))
         .returning(ended_run.c.run_id, ended_run.c.workspace_id)
         .cte("noted")
@@ -210,7 +189,7 @@ async def settle_runs(
     added = [_added(sums, ends).cte(sums.name + "_added") for sums in _KINDS_OF_SUMS]
     if counted_attributes:
         added.append(_counted(rows, counted_attributes).cte("counted"))
-    number = select(func.count()).select_from(rows).add_cte(*added)
+    number = sa.select(sa.func.count()).select_from(rows).add_cte(*added)
     return int(await work.scalar(number))
 
 
@@ -218,33 +197,33 @@ async def purge_sums(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
     """Delete up to `limit` sums that are past their time; return the number. Repeat until 0."""
     for sums in _KINDS_OF_SUMS:
         key = sums.primary_key.columns
-        old = select(*key).where(
-            or_(*[(sums.c.grain == one) & (sums.c.start < work.now - one.kept) for one in Grain])
+        old = sa.select(*key).where(
+            sa.or_(*[(sums.c.grain == one) & (sums.c.start < work.now - one.kept) for one in Grain])
         )
         gone = await work.execute(
-            delete(sums).where(func.row(*key).in_(old.limit(limit).scalar_subquery()))
+            sa.delete(sums).where(sa.func.row(*key).in_(old.limit(limit).scalar_subquery()))
         )
         if gone.rowcount:
             return gone.rowcount
     return 0
 
 
-def ends_of(notes: FromClause) -> Select[Any]:
+def ends_of(notes: sa.FromClause) -> sa.Select[Any]:
     """The facts that sums are made of, of the runs that were noted as ended."""
     # One run without its end must not keep all others from the sums.
-    ended_at = func.coalesce(RUN.completed_at, RUN.created_at)
+    ended_at = sa.func.coalesce(RUN.completed_at, RUN.created_at)
     node = failed_node_of(notes.c.run_id).lateral("node")
     failed = RUN.status.in_([status.value for status in FAILURES])
     return (
-        select(
+        sa.select(
             notes.c.workspace_id,
             RUN.automation_id,
             RUN.status,
             ended_at.label("completed_at"),
             _bucket(RUN.completed_at, RUN.started_at).label("duration"),
             _bucket(RUN.started_at, RUN.created_at).label("queueing"),
-            func.coalesce(node.c.node_id, "").label("node_id"),
-            func.coalesce(node.c.error_code, "").label("error_code"),
+            sa.func.coalesce(node.c.node_id, "").label("node_id"),
+            sa.func.coalesce(node.c.error_code, "").label("error_code"),
         )
         .select_from(notes)
         .join(*run_of(notes.c.run_id))
@@ -252,20 +231,24 @@ def ends_of(notes: FromClause) -> Select[Any]:
     )
 
 
-def period_of(grain: ColumnElement[str], moment: ColumnElement[datetime]) -> ColumnElement[Any]:
+def period_of(
+    grain: sa.ColumnElement[str], moment: sa.ColumnElement[datetime]
+) -> sa.ColumnElement[Any]:
     """The begin of the period of a length that a moment lies in."""
-    return func.date_trunc(grain, moment, "UTC")
+    return sa.func.date_trunc(grain, moment, "UTC")
 
 
-def _added(sums: Table, ends: CTE) -> Insert:
+def _added(sums: sa.Table, ends: sa.CTE) -> Insert:
     """The statement that adds ends to the sums of a table: of their hour, and of their day."""
-    grain = values(column("grain", Text), name="grains").data([(one.value,) for one in Grain])
+    grain = sa.values(sa.column("grain", sa.Text), name="grains").data(
+        [(one.value,) for one in Grain]
+    )
     of_period = {"grain": grain.c.grain, "start": period_of(grain.c.grain, ends.c.completed_at)}
     key = [
         of_period[one.name] if one.name in of_period else ends.c[one.name]
         for one in sums.primary_key.columns
     ]
-    rows = select(*key, func.count()).select_from(ends.join(grain, true())).group_by(*key)
+    rows = sa.select(*key, sa.func.count()).select_from(ends.join(grain, sa.true())).group_by(*key)
     if sums is failure_statistic:
         rows = rows.where(ends.c.status.in_([status.value for status in FAILURES]))
     # In the order of the key: who else adds to the same sums takes their locks alike.
@@ -278,16 +261,16 @@ def _added(sums: Table, ends: CTE) -> Insert:
     )
 
 
-def _counted(notes: CTE, listed: Mapping[str, Sequence[str]]) -> Insert:
+def _counted(notes: sa.CTE, listed: Mapping[str, Sequence[str]]) -> Insert:
     """The statement that counts runs by the attributes that metrics tell."""
-    values_of = literal({key: list(each) for key, each in listed.items()}, JSONB)
-    keys = func.jsonb_object_keys(values_of).table_valued("key").render_derived("listed")
+    values_of = sa.literal({key: list(each) for key, each in listed.items()}, JSONB)
+    keys = sa.func.jsonb_object_keys(values_of).table_valued("key").render_derived("listed")
     key = keys.c.key
     own = RUN.attributes.op("->>")(key)
-    value = case((values_of.op("->")(key).op("?")(own), own), else_=OTHER)
+    value = sa.case((values_of.op("->")(key).op("?")(own), own), else_=OTHER)
     labels = (key, value, RUN.status)
     rows = (
-        select(*labels, func.count())
+        sa.select(*labels, sa.func.count())
         .select_from(notes.join(*run_of(notes.c.run_id)))
         .join(keys, RUN.attributes.op("?")(key))
         .group_by(*labels)
@@ -300,9 +283,9 @@ def _counted(notes: CTE, listed: Mapping[str, Sequence[str]]) -> Insert:
     )
 
 
-def _bucket(end: ColumnElement[Any], begin: ColumnElement[Any]) -> ColumnElement[Any]:
-    elapsed = func.extract("epoch", end - begin) * 1000
+def _bucket(end: sa.ColumnElement[Any], begin: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    elapsed = sa.func.extract("epoch", end - begin) * 1000
     # Clocks of two processes may differ. NULL, of a run that never began, must stay one.
-    elapsed = case((elapsed < 0, 0), else_=elapsed)
-    bucket = func.floor(func.ln(elapsed + 1) / func.ln(literal(BASE)))
-    return func.coalesce(cast(bucket, SmallInteger), NEVER)
+    elapsed = sa.case((elapsed < 0, 0), else_=elapsed)
+    bucket = sa.func.floor(sa.func.ln(elapsed + 1) / sa.func.ln(sa.literal(BASE)))
+    return sa.func.coalesce(sa.cast(bucket, sa.SmallInteger), NEVER)

@@ -8,17 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from sqlalchemy import insert, select, update
+import sqlalchemy as sa
 
 from models.automation.automation_runs.history import with_called_runs, written_record_ids
 from models.automation.automation_runs.queries import load_run
 from models.automation.automation_runs.rules import OPEN_RUN, RunRow
-from models.automation.run_undos.queries import (
-    RunUndoDetail,
-    stored_conflict,
-    undo_detail,
-    undo_row,
-)
+from models.automation.run_undos import queries
 from models.automation.run_undos.rules import (
     AT_ONCE,
     CALLED_OPEN,
@@ -35,14 +30,8 @@ from models.automation.run_undos.rules import (
 from models.automation.run_undos.tables import run_undo
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.data.records import reverts
 from models.data.records.history import number_of_undone_records
-from models.data.records.reverts import (
-    RecordConflict,
-    Reverting,
-    missing_records,
-    number_of_written_records,
-    written_records,
-)
 from models.data.records.rules.reverts import STAGES, Cause, Conflict, ConflictReason, Stage
 from runtime.database import UnitOfWork
 
@@ -85,11 +74,11 @@ async def plan_undo(
     if undoes_id is None:
         cause = Cause(run_ids=run_ids)
     else:
-        earlier = await undo_row(work, actor, run.id, undoes_id)
+        earlier = await queries.undo_row(work, actor, run.id, undoes_id)
         if earlier.completed_at is None:
             raise NotUndoableRunError(UNDO_RUNNING)
         cause = Cause(undo_ids={undoes_id})
-    records = await number_of_written_records(work, actor.workspace_id, cause)
+    records = await reverts.number_of_written_records(work, actor.workspace_id, cause)
     return UndoPlan(run, run_ids, undoes_id, cause, records)
 
 
@@ -97,9 +86,9 @@ async def _undone(work: UnitOfWork, undo_ids: Collection[Id]) -> Mapping[Id, Id]
     """The earlier undo by the one that undid it, for all undos of the runs that these are of."""
     if not undo_ids:
         return {}
-    of_runs = select(_undo.run_id).where(_undo.id.in_(sorted(undo_ids)))
+    of_runs = sa.select(_undo.run_id).where(_undo.id.in_(sorted(undo_ids)))
     rows = await work.rows(
-        select(_undo.id, _undo.undoes_id).where(
+        sa.select(_undo.id, _undo.undoes_id).where(
             _undo.run_id.in_(of_runs), _undo.undoes_id.is_not(None)
         )
     )
@@ -108,14 +97,14 @@ async def _undone(work: UnitOfWork, undo_ids: Collection[Id]) -> Mapping[Id, Id]
 
 async def undo_at_once(
     work: UnitOfWork, actor: Actor, plan: UndoPlan, undo_id: Id
-) -> RunUndoDetail:
+) -> queries.RunUndoDetail:
     """Carry out a small plan in this transaction."""
     row = await _insert(work, actor, plan, undo_id)
     record_ids = await _next(work, actor, plan.cause, None)
     for stage in STAGES:
         row = await _step(work, actor, plan, row, record_ids, stage)
     row = await _finish(work, row)
-    return await undo_detail(work, actor, row, plan.run_ids, trimmed=False)
+    return await queries.undo_detail(work, actor, row, plan.run_ids, trimmed=False)
 
 
 class _NothingKeptError(Exception):
@@ -126,9 +115,9 @@ class _NothingKeptError(Exception):
 
 async def preview_undo(
     work: UnitOfWork, actor: Actor, plan: UndoPlan, undo_id: Id
-) -> RunUndoDetail:
+) -> queries.RunUndoDetail:
     """The outcome of an undo, which is done in a savepoint and rolled back."""
-    detail: RunUndoDetail | None = None
+    detail: queries.RunUndoDetail | None = None
     with suppress(_NothingKeptError):
         async with work.savepoint():
             detail = await undo_at_once(work, actor, plan, undo_id)
@@ -147,7 +136,7 @@ async def begin_undo(
     work: UnitOfWork, actor: Actor, plan: UndoPlan, undo_id: Id, operation_id: Id
 ) -> RunUndoRow:
     """The undo that an operation carries out step by step; the same one when it has begun."""
-    statement = select(run_undo).where(
+    statement = sa.select(run_undo).where(
         _undo.workspace_id == actor.workspace_id, _undo.id == undo_id
     )
     row = await work.first(statement, of=RunUndoRow)
@@ -171,16 +160,16 @@ async def advance_undo(
 
 async def get_undo(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id, undo_id: Id
-) -> RunUndoDetail:
+) -> queries.RunUndoDetail:
     """An undo of a run. Raises NotFoundError."""
     run = await load_run(work, actor, automation_id, run_id)
-    row = await undo_row(work, actor, run.id, undo_id)
+    row = await queries.undo_row(work, actor, run.id, undo_id)
     called = await with_called_runs(work, actor.workspace_id, run.id, MAX_CALLED)
-    return await undo_detail(work, actor, row, {one.id for one in called}, trimmed=False)
+    return await queries.undo_detail(work, actor, row, {one.id for one in called}, trimmed=False)
 
 
 async def _next(work: UnitOfWork, actor: Actor, cause: Cause, after: Id | None) -> Sequence[Id]:
-    written = written_records(actor.workspace_id, cause)
+    written = reverts.written_records(actor.workspace_id, cause)
     column = written.selected_columns.record_id
     if after is not None:
         written = written.where(column > after)
@@ -198,7 +187,7 @@ async def _step(
     patient: bool = False,
 ) -> RunUndoRow:
     """Undo one stage of some records, and note the conflicts."""
-    reverting = Reverting(
+    reverting = reverts.Reverting(
         actor=_in_name_of(actor, plan, row.id),
         cause=plan.cause,
         find_undone=_undone,
@@ -207,7 +196,7 @@ async def _step(
     conflicts = await reverting.revert(work, record_ids, stage)
     if not conflicts:
         return row
-    kept = [*row.conflicts, *map(stored_conflict, conflicts)][:MAX_CONFLICTS]
+    kept = [*row.conflicts, *map(queries.stored_conflict, conflicts)][:MAX_CONFLICTS]
     count = row.conflict_count + len(conflicts)
     return await _move(work, row.id, {"conflicts": kept, "conflict_count": count})
 
@@ -236,20 +225,20 @@ async def _insert(
         "created_at": work.now,
     }
     conflicts = await _missing(work, actor, plan) if plan.cause.run_ids else []
-    values["conflicts"] = [stored_conflict(conflict) for conflict in conflicts]
+    values["conflicts"] = [queries.stored_conflict(conflict) for conflict in conflicts]
     values["conflict_count"] = len(conflicts)
     return await work.one(
-        insert(run_undo).values(**values).returning(run_undo), "undo", of=RunUndoRow
+        sa.insert(run_undo).values(**values).returning(run_undo), "undo", of=RunUndoRow
     )
 
 
-async def _missing(work: UnitOfWork, actor: Actor, plan: UndoPlan) -> list[RecordConflict]:
+async def _missing(work: UnitOfWork, actor: Actor, plan: UndoPlan) -> list[reverts.RecordConflict]:
     """Conflicts for the records that nodes wrote and that have no history any more."""
     run_ids = sorted(plan.run_ids)[:MAX_SEARCHED]
     record_ids = await written_record_ids(work, run_ids)
     return [
-        RecordConflict(record_id, None, None, Conflict(ConflictReason.DELETED))
-        for record_id in await missing_records(work, actor.workspace_id, record_ids)
+        reverts.RecordConflict(record_id, None, None, Conflict(ConflictReason.DELETED))
+        for record_id in await reverts.missing_records(work, actor.workspace_id, record_ids)
     ]
 
 
@@ -260,7 +249,7 @@ async def _finish(work: UnitOfWork, row: RunUndoRow) -> RunUndoRow:
 
 async def _move(work: UnitOfWork, undo_id: Id, values: JsonObject) -> RunUndoRow:
     statement = (
-        update(run_undo)
+        sa.update(run_undo)
         .where(_undo.id == undo_id, _undo.completed_at.is_(None))
         .values(values)
         .returning(run_undo)
@@ -270,7 +259,7 @@ async def _move(work: UnitOfWork, undo_id: Id, values: JsonObject) -> RunUndoRow
 
 async def stop_undos(work: UnitOfWork, operation_id: Id) -> None:
     """End the undo that an operation has begun and does not end; another one may follow."""
-    open_undos = select(run_undo).where(
+    open_undos = sa.select(run_undo).where(
         _undo.operation_id == operation_id, _undo.completed_at.is_(None)
     )
     for row in await work.rows(open_undos, of=RunUndoRow):

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
+import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy import select
 
 from models.automation.automation_runs.history import OutsideEffect, outside_effects
 from models.automation.automation_runs.queries import load_run
@@ -185,7 +185,7 @@ async def list_undos(
 ) -> RunUndoList:
     """The undos of a run, newest first. Raises NotFoundError."""
     run = await load_run(work, actor, automation_id, run_id)
-    statement = select(run_undo).where(
+    statement = sa.select(run_undo).where(
         _undo.workspace_id == actor.workspace_id, _undo.run_id == run.id
     )
     rows = await page.descending(work, statement, _undo.id, of=RunUndoRow)
@@ -195,7 +195,7 @@ async def list_undos(
 async def undo_row(work: UnitOfWork, actor: Actor, run_id: Id, undo_id: Id) -> RunUndoRow:
     """An undo of a run. Raises NotFoundError."""
     return await work.one(
-        select(run_undo).where(
+        sa.select(run_undo).where(
             _undo.workspace_id == actor.workspace_id, _undo.run_id == run_id, _undo.id == undo_id
         ),
         "undo",

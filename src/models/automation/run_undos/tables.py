@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Index, text
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -23,11 +23,11 @@ class RunUndo(SQLModel, table=True):
     __tablename__ = "run_undo"
     __table_args__ = (
         same_workspace("run_id", "automation_run.id"),
-        Index("ix_run_undo_run_id", "run_id", "id"),
-        Index(
+        sa.Index("ix_run_undo_run_id", "run_id", "id"),
+        sa.Index(
             "ix_run_undo_operation_id",
             "operation_id",
-            postgresql_where=text("completed_at IS NULL AND operation_id IS NOT NULL"),
+            postgresql_where=sa.text("completed_at IS NULL AND operation_id IS NOT NULL"),
         ),
     )
 

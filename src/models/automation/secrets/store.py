@@ -4,17 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    ForeignKeyConstraint,
-    LargeBinary,
-    Text,
-    bindparam,
-    delete,
-    func,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
 
@@ -34,12 +24,12 @@ class WorkspaceSecret(SQLModel, table=True):
     """A named value that outside nodes send. Only its name is shown."""
 
     __tablename__ = "workspace_secret"
-    __table_args__ = (ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),)
+    __table_args__ = (sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),)
 
     workspace_id: Id = Field(primary_key=True)
     name: str = Field(primary_key=True)
     sealed_value: bytes = Field(
-        sa_type=LargeBinary,
+        sa_type=sa.LargeBinary,
         sa_column_kwargs=sealed(lambda row: secret_place(row.workspace_id, row.name)),
     )
     created_at: datetime = Field(sa_type=Timestamp)
@@ -76,7 +66,7 @@ class DeletedSecret(Shape):
 async def list_secrets(work: UnitOfWork, actor: Actor, page: PageRequest) -> SecretList:
     """The secrets of the workspace by name, without their values."""
     shown = workspace_secret.c
-    statement = select(shown.name, shown.created_at, shown.updated_at).where(
+    statement = sa.select(shown.name, shown.created_at, shown.updated_at).where(
         shown.workspace_id == actor.workspace_id
     )
     found = await page.ascending(work, statement, shown.name, of=WorkspaceSecret)
@@ -84,9 +74,9 @@ async def list_secrets(work: UnitOfWork, actor: Actor, page: PageRequest) -> Sec
 
 
 _SEALED = PreparedStatement(
-    select(workspace_secret.c.name, workspace_secret.c.sealed_value).where(
-        workspace_secret.c.workspace_id == bindparam("workspace_id"),
-        workspace_secret.c.name == func.any(bindparam("names", type_=ARRAY(Text))),
+    sa.select(workspace_secret.c.name, workspace_secret.c.sealed_value).where(
+        workspace_secret.c.workspace_id == sa.bindparam("workspace_id"),
+        workspace_secret.c.name == sa.func.any(sa.bindparam("names", type_=sa.ARRAY(sa.Text))),
     )
 )
 
@@ -103,12 +93,15 @@ async def secret_values(
 
 
 def sealed_secret(
-    workspace_id: ColumnElement[Any], name: ColumnElement[Any]
-) -> ColumnElement[bytes | None]:
+    workspace_id: sa.ColumnElement[Any], name: sa.ColumnElement[Any]
+) -> sa.ColumnElement[bytes | None]:
     """The column `sealed_value` of the secret that columns name; null when there is none."""
     this = (workspace_secret.c.workspace_id == workspace_id, workspace_secret.c.name == name)
     return (
-        select(workspace_secret.c.sealed_value).where(*this).scalar_subquery().label("sealed_value")
+        sa.select(workspace_secret.c.sealed_value)
+        .where(*this)
+        .scalar_subquery()
+        .label("sealed_value")
     )
 
 
@@ -160,7 +153,7 @@ async def delete_secret(work: UnitOfWork, actor: Actor, name: str) -> DeletedSec
     if not is_secret_name(name):
         raise NotFoundError("secret")
     deleted = await work.execute(
-        delete(workspace_secret).where(
+        sa.delete(workspace_secret).where(
             workspace_secret.c.workspace_id == actor.workspace_id, workspace_secret.c.name == name
         )
     )

@@ -14,48 +14,17 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
+import sqlalchemy as sa
 import structlog
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    Integer,
-    Interval,
-    Text,
-    Uuid,
-    bindparam,
-    case,
-    delete,
-    exists,
-    func,
-    literal,
-    select,
-    update,
-)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automations.rules.language.filters import Asked
 from models.automation.automations.rules.triggers.kinds import TriggerKind, subject_of
+from models.automation.inbox import rules as inbox_rules
 from models.automation.inbox.commands import Verdict, judge_again, keeping, verdict_rows
-from models.automation.inbox.rules import (
-    DISPATCHED,
-    MAX_PAYLOAD,
-    EventOutcome,
-    Judgement,
-    shortened,
-)
+from models.automation.triggers import rules
 from models.automation.triggers.record_dates import start_run_for_date, start_runs_for_moved_date
-from models.automation.triggers.rules import (
-    concerns_change,
-    concerns_event,
-    kind_of,
-    merged,
-    mismatch,
-    payload_of,
-    touches,
-    unmet_condition,
-    with_part,
-)
 from models.automation.triggers.subscribers import (
     DebouncedChange,
     Subscriber,
@@ -95,59 +64,60 @@ class Due(Protocol):
 
 
 _CLAIM = PreparedStatement(
-    select(trigger_event)
+    sa.select(trigger_event)
     .where(
-        trigger_event.c.workspace_id > bindparam("after", type_=Uuid),
-        trigger_event.c.due_at <= func.now(),
+        trigger_event.c.workspace_id > sa.bindparam("after", type_=sa.Uuid),
+        trigger_event.c.due_at <= sa.func.now(),
     )
     .order_by(trigger_event.c.workspace_id, trigger_event.c.id)
-    .limit(bindparam("limit", type_=Integer))
+    .limit(sa.bindparam("limit", type_=sa.Integer))
     # Another dispatcher holds the locked events: each is dispatched once.
     .with_for_update(skip_locked=True),
     TriggerEvent,
 )
-EVENTS_DUE = exists().where(trigger_event.c.due_at <= func.now())
-CHANGES_DUE = exists().where(debounced_change.c.due_at <= func.now())
-DATES_DUE = exists().where(automation_subscription.c.next_poll_at <= func.now())
+EVENTS_DUE = sa.exists().where(trigger_event.c.due_at <= sa.func.now())
+CHANGES_DUE = sa.exists().where(debounced_change.c.due_at <= sa.func.now())
+DATES_DUE = sa.exists().where(automation_subscription.c.next_poll_at <= sa.func.now())
 _DUE = PreparedStatement(
-    select(EVENTS_DUE.label("events"), CHANGES_DUE.label("changes"), DATES_DUE.label("dates")),
+    sa.select(EVENTS_DUE.label("events"), CHANGES_DUE.label("changes"), DATES_DUE.label("dates")),
     Due,
 )
-_IDS = bindparam("ids", type_=ARRAY(BigInteger))
-_DELETE = PreparedStatement(delete(trigger_event).where(trigger_event.c.id == func.any(_IDS)))
+_IDS = sa.bindparam("ids", type_=sa.ARRAY(sa.BigInteger))
+_DELETE = PreparedStatement(sa.delete(trigger_event).where(trigger_event.c.id == sa.func.any(_IDS)))
 _POSTPONE = PreparedStatement(
-    update(trigger_event)
-    .where(trigger_event.c.id == bindparam("event"))
+    sa.update(trigger_event)
+    .where(trigger_event.c.id == sa.bindparam("event"))
     .values(
         attempts=trigger_event.c.attempts + 1,
-        payload=case(
+        payload=sa.case(
             (
                 trigger_event.c.kind == EventKind.RECORD_CHANGED.value,
-                trigger_event.c.payload.concat(bindparam("answered", type_=JSONB)),
+                trigger_event.c.payload.concat(sa.bindparam("answered", type_=JSONB)),
             ),
             else_=trigger_event.c.payload,
         ),
-        due_at=func.now() + bindparam("backoff", type_=Interval),
+        due_at=sa.func.now() + sa.bindparam("backoff", type_=sa.Interval),
     )
 )
 
 
-_payload = trigger_event.c.payload.op("-")(literal(ANSWERED_BY, Text))
-_bytes = func.pg_column_size(trigger_event.c.payload)
-_SOURCE = case(
-    {kind.value: source.value for kind, source in DISPATCHED.items()}, value=trigger_event.c.kind
+_payload = trigger_event.c.payload.op("-")(sa.literal(ANSWERED_BY, sa.Text))
+_bytes = sa.func.pg_column_size(trigger_event.c.payload)
+_SOURCE = sa.case(
+    {kind.value: source.value for kind, source in inbox_rules.DISPATCHED.items()},
+    value=trigger_event.c.kind,
 )
 _KEEP = keeping(
-    select(
+    sa.select(
         trigger_event.c.event_id.label("id"),
         trigger_event.c.workspace_id,
         _SOURCE.label("source"),
         trigger_event.c.subject_id,
-        case((_bytes <= MAX_PAYLOAD, _payload)).label("payload"),
+        sa.case((_bytes <= inbox_rules.MAX_PAYLOAD, _payload)).label("payload"),
         _bytes.label("payload_bytes"),
         trigger_event.c.created_at.label("received_at"),
     )
-    .where(trigger_event.c.id == func.any(_IDS))
+    .where(trigger_event.c.id == sa.func.any(_IDS))
     .cte("event")
 )
 
@@ -190,7 +160,9 @@ async def dispatch(work: UnitOfWork, after: Id) -> Sequence[TriggerEvent]:
         ]
         if not unanswered or _is_given_up(event):
             event_ids.append(event.id)
-            given_up = Judgement(EventOutcome.FAILED, detail={"attempts": MAX_ATTEMPTS})
+            given_up = inbox_rules.Judgement(
+                inbox_rules.EventOutcome.FAILED, detail={"attempts": MAX_ATTEMPTS}
+            )
             verdicts += [Verdict(event.event_id, late_id, given_up) for late_id in unanswered]
         else:
             again = {"event": event.id, "backoff": backoff(event.attempts)}
@@ -204,8 +176,8 @@ async def dispatch(work: UnitOfWork, after: Id) -> Sequence[TriggerEvent]:
 
 
 _NAMED = PreparedStatement(
-    select(trigger_event)
-    .where(trigger_event.c.id == func.any(_IDS))
+    sa.select(trigger_event)
+    .where(trigger_event.c.id == sa.func.any(_IDS))
     .order_by(trigger_event.c.workspace_id, trigger_event.c.id),
     TriggerEvent,
 )
@@ -264,20 +236,23 @@ async def _answer_all(
 
 async def _answer(
     work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber
-) -> Judgement | None:
+) -> inbox_rules.Judgement | None:
     """The outcome of an event for an automation; None when it is of another kind."""
     if not _concerns(event, subscriber):
         return None
     if subscriber.dormant is not None:
-        return Judgement(subscriber.dormant)
+        return inbox_rules.Judgement(subscriber.dormant)
     try:
         unmet = await evaluate_bounded(lambda: _unmet(event, subscriber, work.now))
     except BindingError as error:
         async with work.savepoint():
             await notify_filter_failed(work, subscriber, error.message)
-        return Judgement(EventOutcome.FILTER_FAILED, detail={"message": shortened(error.message)})
+        return inbox_rules.Judgement(
+            inbox_rules.EventOutcome.FILTER_FAILED,
+            detail={"message": inbox_rules.shortened(error.message)},
+        )
     if unmet is not None:
-        return Judgement(EventOutcome.FILTERED, detail=unmet)
+        return inbox_rules.Judgement(inbox_rules.EventOutcome.FILTERED, detail=unmet)
     async with work.savepoint():
         return await _act(work, event, subscriber)
 
@@ -287,10 +262,10 @@ def _concerns(event: TriggerEvent, subscriber: Subscriber) -> bool:
     if event.kind == EventKind.RECORD_DATE_REACHED:
         return True
     if event.kind != EventKind.RECORD_CHANGED:
-        return concerns_event(subscriber.config, event.subject_id, event.payload)
+        return rules.concerns_event(subscriber.config, event.subject_id, event.payload)
     if subscriber.dormant is None and _is_kept(event, subscriber):
         return True
-    return concerns_change(subscriber.config, event.payload)
+    return rules.concerns_change(subscriber.config, event.payload)
 
 
 def _unmet(event: TriggerEvent, subscriber: Subscriber, now: datetime) -> JsonObject | None:
@@ -301,8 +276,8 @@ def _unmet(event: TriggerEvent, subscriber: Subscriber, now: datetime) -> JsonOb
     if _is_kept(event, subscriber) or event.kind == EventKind.RECORD_DATE_REACHED:
         return None
     if event.kind == EventKind.RECORD_CHANGED:
-        return mismatch(subscriber.config, event.payload, Asked(subscriber.fields, now))
-    return unmet_condition(subscriber.config, event.payload)
+        return rules.mismatch(subscriber.config, event.payload, Asked(subscriber.fields, now))
+    return rules.unmet_condition(subscriber.config, event.payload)
 
 
 def _is_kept(event: TriggerEvent, subscriber: Subscriber) -> bool:
@@ -311,7 +286,9 @@ def _is_kept(event: TriggerEvent, subscriber: Subscriber) -> bool:
     return event.kind == EventKind.RECORD_CHANGED and (dated or subscriber.debounces)
 
 
-async def _act(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber) -> Judgement | None:
+async def _act(
+    work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber
+) -> inbox_rules.Judgement | None:
     changed = event.kind == EventKind.RECORD_CHANGED
     if event.kind == EventKind.RECORD_DATE_REACHED:
         return await start_run_for_date(work, event, subscriber)
@@ -325,7 +302,7 @@ async def _act(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber) ->
 def _trigger_payload(event: TriggerEvent) -> JsonObject:
     """The trigger payload of the runs that an event starts (interface.md#triggers)."""
     if event.kind == EventKind.RECORD_CHANGED:
-        return payload_of(event.payload)
+        return rules.payload_of(event.payload)
     return {key: value for key, value in event.payload.items() if key != ANSWERED_BY}
 
 
@@ -334,18 +311,18 @@ CHANGES_BATCH = 20
 
 _table = debounced_change.c
 _OF_RECORD = (
-    _table.automation_id == bindparam("automation_id"),
-    _table.record_id == bindparam("record_id"),
+    _table.automation_id == sa.bindparam("automation_id"),
+    _table.record_id == sa.bindparam("record_id"),
 )
 
 _LOCK_CHANGE = PreparedStatement(
-    select(debounced_change).where(*_OF_RECORD).with_for_update(), DebouncedChange
+    sa.select(debounced_change).where(*_OF_RECORD).with_for_update(), DebouncedChange
 )
 
 
 async def debounce(
     work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber
-) -> Judgement | None:
+) -> inbox_rules.Judgement | None:
     """Merge a change into the debounced change of its record, or begin one with it.
 
     Only a change of the trigger's own kind begins one. A change of other fields than the trigger
@@ -359,10 +336,10 @@ async def debounce(
     if change["system"] and not config.get("includeSystemChanges"):
         return _ignored(subscriber, change, {"includeSystemChanges": False}, value=True)
     key = {"automation_id": subscriber.automation_id, "record_id": Id(change["record"]["id"])}
-    counts = touches(config, change)
+    counts = rules.touches(config, change)
     due_at = event.created_at + timedelta(seconds=config["debounceSeconds"])
     row = await _LOCK_CHANGE.first(work, key)
-    if row is None and counts and kind_of(change) is subscriber.kind:
+    if row is None and counts and rules.kind_of(change) is subscriber.kind:
         if await _insert_change(work, event, {**key, "due_at": due_at}):
             return _debounced(event.event_id)
         # Another dispatcher inserted it meanwhile.
@@ -375,17 +352,21 @@ async def debounce(
     return _debounced(row.first_event_id)
 
 
-def _debounced(first_event_id: Id) -> Judgement:
-    return Judgement(EventOutcome.DEBOUNCED, detail={"eventId": str(first_event_id)})
+def _debounced(first_event_id: Id) -> inbox_rules.Judgement:
+    return inbox_rules.Judgement(
+        inbox_rules.EventOutcome.DEBOUNCED, detail={"eventId": str(first_event_id)}
+    )
 
 
 def _ignored(
     subscriber: Subscriber, change: JsonObject, term: JsonObject, value: object
-) -> Judgement | None:
+) -> inbox_rules.Judgement | None:
     """The outcome of a change that begins no debounced one; None for one of another kind."""
-    if not concerns_change(subscriber.config, change):
+    if not rules.concerns_change(subscriber.config, change):
         return None
-    return Judgement(EventOutcome.FILTERED, detail={"term": term, "value": value})
+    return inbox_rules.Judgement(
+        inbox_rules.EventOutcome.FILTERED, detail={"term": term, "value": value}
+    )
 
 
 async def _insert_change(work: UnitOfWork, event: TriggerEvent, values: JsonObject) -> bool:
@@ -406,13 +387,13 @@ async def _merge_change(
     work: UnitOfWork, event: TriggerEvent, row: DebouncedChange, due_at: datetime
 ) -> None:
     if event.id > row.last_event:
-        change = merged(row.change, event.payload)
+        change = rules.merged(row.change, event.payload)
     elif event.id < row.first_event:
-        change = merged(event.payload, row.change)
+        change = rules.merged(event.payload, row.change)
     else:
-        change = with_part(row.change, event.payload)
+        change = rules.with_part(row.change, event.payload)
     await work.execute(
-        update(debounced_change)
+        sa.update(debounced_change)
         .where(_table.automation_id == row.automation_id, _table.record_id == row.record_id)
         .values(
             first_event=min(event.id, row.first_event),
@@ -440,16 +421,18 @@ class DueChange(Protocol):
 
 
 _DUE_CHANGES = PreparedStatement(
-    select(debounced_change, automation_subscription.c.kind, automation_subscription.c.subject_id)
+    sa.select(
+        debounced_change, automation_subscription.c.kind, automation_subscription.c.subject_id
+    )
     .outerjoin(
         automation_subscription,
         automation_subscription.c.automation_id == _table.automation_id,
     )
     .where(
-        _table.due_at <= func.now(),
+        _table.due_at <= sa.func.now(),
         # An event from before the due time may still have to be merged into it.
-        ~exists(
-            select(trigger_event.c.id).where(
+        ~sa.exists(
+            sa.select(trigger_event.c.id).where(
                 trigger_event.c.workspace_id == _table.workspace_id,
                 trigger_event.c.created_at <= _table.due_at,
                 trigger_event.c.attempts == 0,
@@ -457,20 +440,20 @@ _DUE_CHANGES = PreparedStatement(
         ),
     )
     .order_by(_table.due_at)
-    .limit(bindparam("limit", type_=Integer))
+    .limit(sa.bindparam("limit", type_=sa.Integer))
     # A writer merges an event into a locked change, which is then no longer due.
     .with_for_update(of=debounced_change, skip_locked=True),
     DueChange,
 )
 
-_DELETE_CHANGE = PreparedStatement(delete(debounced_change).where(*_OF_RECORD))
+_DELETE_CHANGE = PreparedStatement(sa.delete(debounced_change).where(*_OF_RECORD))
 
 _POSTPONE_CHANGE = PreparedStatement(
-    update(debounced_change)
+    sa.update(debounced_change)
     .where(*_OF_RECORD)
     .values(
         attempts=_table.attempts + 1,
-        due_at=func.now() + bindparam("backoff", type_=Interval),
+        due_at=sa.func.now() + sa.bindparam("backoff", type_=sa.Interval),
     )
 )
 
@@ -505,23 +488,29 @@ async def _start_debounced_run(work: UnitOfWork, row: DueChange) -> None:
     await judge_again(work, Verdict(row.first_event_id, row.automation_id, judgement))
 
 
-async def _judge_debounced(work: UnitOfWork, row: DueChange) -> Judgement:
+async def _judge_debounced(work: UnitOfWork, row: DueChange) -> inbox_rules.Judgement:
     subscriber = None if row.kind is None else await load_subscriber(work, row, row.workspace_id)
     if (
         subscriber is None
         or str(subject_of(subscriber.config)) != row.change["record"]["databaseId"]
     ):
-        return Judgement(EventOutcome.DISABLED)
-    if not concerns_change(subscriber.config, row.change):
-        return Judgement(
-            EventOutcome.FILTERED, detail={"term": "The changes together are none of this kind."}
+        return inbox_rules.Judgement(inbox_rules.EventOutcome.DISABLED)
+    if not rules.concerns_change(subscriber.config, row.change):
+        return inbox_rules.Judgement(
+            inbox_rules.EventOutcome.FILTERED,
+            detail={"term": "The changes together are none of this kind."},
         )
     try:
         asked = Asked(subscriber.fields, work.now)
-        unmet = await evaluate_bounded(lambda: mismatch(subscriber.config, row.change, asked))
+        unmet = await evaluate_bounded(lambda: rules.mismatch(subscriber.config, row.change, asked))
     except BindingError as error:
         await notify_filter_failed(work, subscriber, error.message)
-        return Judgement(EventOutcome.FILTER_FAILED, detail={"message": shortened(error.message)})
+        return inbox_rules.Judgement(
+            inbox_rules.EventOutcome.FILTER_FAILED,
+            detail={"message": inbox_rules.shortened(error.message)},
+        )
     if unmet is not None:
-        return Judgement(EventOutcome.FILTERED, detail=unmet)
-    return await start_run(work, subscriber, payload_of(row.change), row.chain, row.first_event_id)
+        return inbox_rules.Judgement(inbox_rules.EventOutcome.FILTERED, detail=unmet)
+    return await start_run(
+        work, subscriber, rules.payload_of(row.change), row.chain, row.first_event_id
+    )

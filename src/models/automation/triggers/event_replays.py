@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import ARRAY, Uuid, column, func, literal, select
 
 from models.automation.automation_runs import commands
 from models.automation.automation_runs.acceptance import RunRequest, accept
@@ -20,13 +20,8 @@ from models.automation.automation_runs.shapes import REDACTED_PATHS, TestRun
 from models.automation.automations import runnable_versions
 from models.automation.automations.queries import visible
 from models.automation.automations.runnable_versions import RunnableVersion
+from models.automation.inbox import queries as inbox_queries
 from models.automation.inbox.commands import keep_replay
-from models.automation.inbox.queries import (
-    EventOutcomeShape,
-    find_event,
-    get_event,
-    runs_of_event,
-)
 from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, KeptEvent
 from models.automation.triggers.rules import payload_of
 from models.core.access.rules import Actor, Level
@@ -78,7 +73,7 @@ class _Replayed:
 
 async def replay(
     work: UnitOfWork, actor: Actor, event_id: Id, replay_id: Id, body: ReplayEvent
-) -> EventOutcomeShape:
+) -> inbox_queries.EventOutcomeShape:
     """Start a run of an event, by an automation that it concerned.
 
     Raises NotFoundError when the actor does not see one of the two, DeniedError without edit access
@@ -86,14 +81,14 @@ async def replay(
     is not there, and RunError when there is no payload, the version cannot run, or its concurrency
     forbids it.
     """
-    seen = await get_event(work, actor, event_id)
+    seen = await inbox_queries.get_event(work, actor, event_id)
     automation_id = body.automation_id
     if await visible.level(work, actor, automation_id) < Level.VIEW:
         raise NotFoundError("automation")
     if automation_id not in {outcome.automation_id for outcome in seen.outcomes}:
         raise ValidationError.at("automationId", "The event did not reach this automation.")
     version = await version_to_replay(work, actor, body)
-    event = await find_event(work, actor, event_id)
+    event = await inbox_queries.find_event(work, actor, event_id)
     replayed = await _replayed(work, event, automation_id)
     run_id = derived_id(replay_id, "run")
     if body.test:
@@ -107,7 +102,7 @@ async def replay(
     else:
         judgement = await _start(work, actor, version, replayed, run_id)
     await keep_replay(work, replay_id, event, automation_id, judgement)
-    answer = await get_event(work, actor, event_id)
+    answer = await inbox_queries.get_event(work, actor, event_id)
     return next(outcome for outcome in answer.outcomes if outcome.id == replay_id)
 
 
@@ -148,15 +143,17 @@ async def _replayed(work: UnitOfWork, event: KeptEvent, automation_id: Id) -> _R
 
 async def _first_run(work: UnitOfWork, event: KeptEvent, automation_id: Id) -> _EventRun | None:
     """The first run of the event that is still there."""
-    run_ids = literal(await runs_of_event(work, event, automation_id), ARRAY(Uuid))
+    run_ids = sa.literal(
+        await inbox_queries.runs_of_event(work, event, automation_id), sa.ARRAY(sa.Uuid)
+    )
     ids = (
-        func.unnest(run_ids)
-        .table_valued(column("run_id", Uuid), with_ordinality="place")
+        sa.func.unnest(run_ids)
+        .table_valued(sa.column("run_id", sa.Uuid), with_ordinality="place")
         .render_derived(name="started")
     )
     run, is_its_run = run_of(ids.c.run_id)
     return await work.first(
-        select(RUN.id, RUN.trigger_payload, RUN.attributes, RUN.options)
+        sa.select(RUN.id, RUN.trigger_payload, RUN.attributes, RUN.options)
         .select_from(ids)
         .join(run, is_its_run)
         .where(RUN.workspace_id == event.workspace_id, RUN.automation_id == automation_id)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+import sqlalchemy as sa
 import structlog
-from sqlalchemy import ColumnElement, Uuid, bindparam, func, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.automation.automation_runs.queries import RUN, run_of
@@ -70,8 +70,8 @@ class _PolledSubscription(Protocol):
 
 _table = automation_subscription.c
 _NEXT = PreparedStatement(
-    select(automation_subscription)
-    .where(_table.next_poll_at <= bindparam("now", type_=Timestamp))
+    sa.select(automation_subscription)
+    .where(_table.next_poll_at <= sa.bindparam("now", type_=Timestamp))
     .order_by(_table.next_poll_at)
     .limit(1)
     # Another process polls a locked subscription at this moment.
@@ -79,19 +79,19 @@ _NEXT = PreparedStatement(
     _PolledSubscription,
 )
 _OLDEST_EVENT = PreparedStatement(
-    select(func.min(trigger_event.c.created_at).label("oldest")).where(
-        trigger_event.c.workspace_id == bindparam("workspace_id"),
+    sa.select(sa.func.min(trigger_event.c.created_at).label("oldest")).where(
+        trigger_event.c.workspace_id == sa.bindparam("workspace_id"),
         trigger_event.c.kind == EventKind.RECORD_CHANGED.value,
-        trigger_event.c.subject_id == bindparam("subject_id"),
+        trigger_event.c.subject_id == sa.bindparam("subject_id"),
         trigger_event.c.attempts == 0,
     )
 )
 _POLLED = PreparedStatement(
-    update(automation_subscription)
-    .where(_table.automation_id == bindparam("automation"))
+    sa.update(automation_subscription)
+    .where(_table.automation_id == sa.bindparam("automation"))
     .values(
-        polled_until=bindparam("until", type_=Timestamp),
-        next_poll_at=bindparam("next_poll", type_=Timestamp),
+        polled_until=sa.bindparam("until", type_=Timestamp),
+        next_poll_at=sa.bindparam("next_poll", type_=Timestamp),
     )
 )
 
@@ -146,7 +146,7 @@ class _WatchedField:
     spec: FieldSpec
     watch: DateWatch
 
-    def conditions(self, test: Condition) -> Sequence[ColumnElement[Any]]:
+    def conditions(self, test: Condition) -> Sequence[sa.ColumnElement[Any]]:
         """The conditions of the records whose date passes a test, through the side index."""
         query = self.query(test)
         route = Route()
@@ -230,20 +230,20 @@ async def _emit(
     work: UnitOfWork, subscription: _PolledSubscription, field: _WatchedField, test: Condition
 ) -> None:
     value = extract(field.spec).expression
-    payload = func.jsonb_build_object("recordId", record.c.id, "value", value, type_=JSONB)
+    payload = sa.func.jsonb_build_object("recordId", record.c.id, "value", value, type_=JSONB)
     event = {
-        "event_id": func.uuidv7(),
-        "workspace_id": literal(subscription.workspace_id),
-        "kind": literal(EventKind.RECORD_DATE_REACHED.value),
-        "subject_id": literal(subscription.automation_id),
+        "event_id": sa.func.uuidv7(),
+        "workspace_id": sa.literal(subscription.workspace_id),
+        "kind": sa.literal(EventKind.RECORD_DATE_REACHED.value),
+        "subject_id": sa.literal(subscription.automation_id),
         "payload": payload,
-        "chain": literal([], trigger_event.c.chain.type),
-        "attempts": literal(0),
-        "created_at": literal(work.now, Timestamp),
-        "due_at": literal(work.now, Timestamp),
+        "chain": sa.literal([], trigger_event.c.chain.type),
+        "attempts": sa.literal(0),
+        "created_at": sa.literal(work.now, Timestamp),
+        "due_at": sa.literal(work.now, Timestamp),
     }
-    reached = select(*event.values()).where(*field.conditions(test)).order_by(value, record.c.id)
-    emitted = await work.execute(insert(trigger_event).from_select(list(event), reached))
+    reached = sa.select(*event.values()).where(*field.conditions(test)).order_by(value, record.c.id)
+    emitted = await work.execute(sa.insert(trigger_event).from_select(list(event), reached))
     if emitted.rowcount:
         work.notify_workers = True
 
@@ -253,8 +253,8 @@ async def _next_moment(work: UnitOfWork, field: _WatchedField, until: datetime) 
     horizon = until + HORIZON
     test = _between(field.watch, until, horizon)
     assert test is not None, "moments have no days without any"
-    first = func.min(extract(field.spec).expression)
-    value = await work.scalar(select(first).where(*field.conditions(test)))
+    first = sa.func.min(extract(field.spec).expression)
+    value = await work.scalar(sa.select(first).where(*field.conditions(test)))
     due = field.watch.due(value.isoformat() if isinstance(value, datetime) else value)
     return horizon if due is None else due
 
@@ -263,20 +263,20 @@ SHORTLY = timedelta(minutes=1)
 """A run leads to the run of a date that it sets at most this far ahead."""
 
 _LOCK = PreparedStatement(
-    select(_table.polled_until)
+    sa.select(_table.polled_until)
     .where(
-        _table.workspace_id == bindparam("workspace_id", type_=Uuid),
-        _table.automation_id == bindparam("automation_id", type_=Uuid),
+        _table.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+        _table.automation_id == sa.bindparam("automation_id", type_=sa.Uuid),
     )
     .with_for_update(key_share=True)
 )
 _POLL_BY = PreparedStatement(
-    update(automation_subscription)
+    sa.update(automation_subscription)
     .where(
-        _table.automation_id == bindparam("automation", type_=Uuid),
-        _table.next_poll_at > bindparam("due", type_=Timestamp),
+        _table.automation_id == sa.bindparam("automation", type_=sa.Uuid),
+        _table.next_poll_at > sa.bindparam("due", type_=Timestamp),
     )
-    .values(next_poll_at=bindparam("due", type_=Timestamp))
+    .values(next_poll_at=sa.bindparam("due", type_=Timestamp))
 )
 
 
@@ -350,7 +350,7 @@ async def _chain_of(
     """The runs that led to a date by the record's last change, if it came shortly before."""
     last = last_change(event.workspace_id, record_id).subquery("last")
     run = await work.first(
-        select(RUN.id, RUN.chain)
+        sa.select(RUN.id, RUN.chain)
         .select_from(last)
         .join(*run_of(last.c.run_id))
         .where(RUN.workspace_id == event.workspace_id, last.c.at > due - SHORTLY)

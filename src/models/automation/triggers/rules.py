@@ -11,13 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from models.automation.automations.rules.language.filters import (
-    CHANGE,
-    STATE,
-    Asked,
-    failed_part,
-    passes,
-)
+from models.automation.automations.rules.language import filters
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
@@ -76,7 +70,7 @@ def concerns_change(config: JsonObject, change: JsonObject) -> bool:
     return config["kind"] == kind_of(change) and changes_anything(change)
 
 
-def matches_change(config: JsonObject, change: JsonObject, context: Asked) -> bool:
+def matches_change(config: JsonObject, change: JsonObject, context: filters.Asked) -> bool:
     """True when a trigger on records matches a change.
 
     Raises BindingError when its filter cannot be evaluated.
@@ -84,7 +78,7 @@ def matches_change(config: JsonObject, change: JsonObject, context: Asked) -> bo
     return concerns_change(config, change) and mismatch(config, change, context) is None
 
 
-def mismatch(config: JsonObject, change: JsonObject, context: Asked) -> JsonObject | None:
+def mismatch(config: JsonObject, change: JsonObject, context: filters.Asked) -> JsonObject | None:
     """The term of a trigger that a change of its kind does not meet, with the value it met.
 
     None when the trigger matches. Raises BindingError when its filter cannot be evaluated.
@@ -94,16 +88,16 @@ def mismatch(config: JsonObject, change: JsonObject, context: Asked) -> JsonObje
     predicate = config.get("filter")
     if config["kind"] == TriggerKind.RECORD_MATCHES:
         state = {"record": change["record"]}
-        if not passes(predicate, STATE, state, context):
-            return failed_part(predicate, STATE, state, context)
+        if not filters.passes(predicate, filters.STATE, state, context):
+            return filters.failed_part(predicate, filters.STATE, state, context)
         if _matched(predicate, change["before"], context):
             return {"term": "The record matched the filter before the change."}
         return None
     if not touches(config, change):
         return {"term": {"fieldKeys": config["fieldKeys"]}, "value": change["changedKeys"]}
     payload = payload_of(change)
-    if not passes(predicate, CHANGE, payload, context):
-        return failed_part(predicate, CHANGE, payload, context)
+    if not filters.passes(predicate, filters.CHANGE, payload, context):
+        return filters.failed_part(predicate, filters.CHANGE, payload, context)
     return None
 
 
@@ -113,12 +107,12 @@ def touches(config: JsonObject, change: JsonObject) -> bool:
     return not wanted or not set(wanted).isdisjoint(change["changedKeys"])
 
 
-def _matched(given: object, before: JsonObject | None, asked: Asked) -> bool:
+def _matched(given: object, before: JsonObject | None, asked: filters.Asked) -> bool:
     """True when a record matched before; if the filter fails on it, it did not."""
     if before is None:
         return False
     try:
-        return passes(given, STATE, {"record": before}, asked)
+        return filters.passes(given, filters.STATE, {"record": before}, asked)
     except BindingError:
         return False
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+import sqlalchemy as sa
 import structlog
-from sqlalchemy import ARRAY, BigInteger, Index, Text, Uuid, bindparam, func, or_, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -15,22 +15,14 @@ from models.automation.automation_runs.rules import RunSource
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automations import runnable_versions
 from models.automation.automations.queries import authors_of, item_of_automation
-from models.automation.automations.rules.triggers.kinds import (
-    RECORD_TRIGGERS,
-    TriggerKind,
-    subject_of,
-)
+from models.automation.automations.rules.triggers import kinds as trigger_kinds
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.inbox.rules import EventOutcome, Judgement
 from models.core.base import Id, JsonObject
 from models.data.fields.rows import find_fields
 from models.data.fields.rules.fields import FieldSpecs
+from models.messages.events import store as event_store
 from models.messages.events.rules import EventKind
-from models.messages.events.store import (
-    AutomationSubscription,
-    TriggerEvent,
-    automation_subscription,
-)
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from runtime.database import UnitOfWork
@@ -49,17 +41,19 @@ class DebouncedChange(SQLModel, table=True):
     __tablename__ = "debounced_change"
     __table_args__ = (
         same_workspace("automation_id", "automation.id"),
-        Index("ix_debounced_change_due_at", "due_at"),
+        sa.Index("ix_debounced_change_due_at", "due_at"),
     )
 
     automation_id: Id = Field(primary_key=True)
     record_id: Id = Field(primary_key=True)
     workspace_id: Id
     first_event_id: Id
-    first_event: int = Field(sa_type=BigInteger)
-    last_event: int = Field(sa_type=BigInteger)
+    first_event: int = Field(sa_type=sa.BigInteger)
+    last_event: int = Field(sa_type=sa.BigInteger)
     change: dict[str, Any] = Field(sa_type=JSONB)
-    chain: list[Id] = Field(sa_type=ARRAY(Uuid), sa_column_kwargs={"server_default": text("'{}'")})
+    chain: list[Id] = Field(
+        sa_type=sa.ARRAY(sa.Uuid), sa_column_kwargs={"server_default": sa.text("'{}'")}
+    )
     attempts: int = 0
     due_at: datetime = Field(sa_type=Timestamp)
 
@@ -88,8 +82,8 @@ class Subscriber:
         return self.version.trigger_config
 
     @property
-    def kind(self) -> TriggerKind:
-        return TriggerKind(self.config["kind"])
+    def kind(self) -> trigger_kinds.TriggerKind:
+        return trigger_kinds.TriggerKind(self.config["kind"])
 
     @property
     def debounces(self) -> bool:
@@ -108,27 +102,27 @@ class Subscription(Protocol):
     def subject_id(self) -> Id | None: ...
 
 
-_table = automation_subscription.c
+_table = event_store.automation_subscription.c
 _SUBSCRIBED = PreparedStatement(
-    select(automation_subscription)
+    sa.select(event_store.automation_subscription)
     .where(
-        _table.workspace_id == bindparam("workspace_id", type_=Uuid),
-        _table.kind == func.any(bindparam("kinds", type_=ARRAY(Text))),
-        or_(
-            _table.subject_id == bindparam("subject_id", type_=Uuid),
+        _table.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+        _table.kind == sa.func.any(sa.bindparam("kinds", type_=sa.ARRAY(sa.Text))),
+        sa.or_(
+            _table.subject_id == sa.bindparam("subject_id", type_=sa.Uuid),
             _table.subject_id.is_(None),
         ),
     )
     .order_by(_table.automation_id),
-    AutomationSubscription,
+    event_store.AutomationSubscription,
 )
 _NAMED = PreparedStatement(
-    select(automation_subscription).where(
-        _table.workspace_id == bindparam("workspace_id", type_=Uuid),
-        _table.automation_id == bindparam("subject_id", type_=Uuid),
-        _table.kind == TriggerKind.RECORD_DATE_REACHED.value,
+    sa.select(event_store.automation_subscription).where(
+        _table.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+        _table.automation_id == sa.bindparam("subject_id", type_=sa.Uuid),
+        _table.kind == trigger_kinds.TriggerKind.RECORD_DATE_REACHED.value,
     ),
-    AutomationSubscription,
+    event_store.AutomationSubscription,
 )
 
 
@@ -137,10 +131,12 @@ class SubscriberCache:
 
     def __init__(self, work: UnitOfWork) -> None:
         self._work = work
-        self._subscriptions: dict[tuple[Id, str, Id], Sequence[AutomationSubscription]] = {}
+        self._subscriptions: dict[
+            tuple[Id, str, Id], Sequence[event_store.AutomationSubscription]
+        ] = {}
         self._subscribers: dict[Id, Subscriber | None] = {}
 
-    async def subscribers_of(self, event: TriggerEvent) -> list[Subscriber]:
+    async def subscribers_of(self, event: event_store.TriggerEvent) -> list[Subscriber]:
         """The automations that subscribe to an event, dormant ones included.
 
         Each that is not dormant was published and enabled when the event was emitted, and is now.
@@ -152,25 +148,31 @@ class SubscriberCache:
         ]
         return [one for one in found if one is not None]
 
-    async def _rows(self, event: TriggerEvent) -> Sequence[AutomationSubscription]:
+    async def _rows(
+        self, event: event_store.TriggerEvent
+    ) -> Sequence[event_store.AutomationSubscription]:
         key = (event.workspace_id, event.kind, event.subject_id)
         if key not in self._subscriptions:
             self._subscriptions[key] = await _subscriptions(self._work, event)
         return self._subscriptions[key]
 
-    async def _subscriber(self, row: AutomationSubscription, workspace_id: Id) -> Subscriber | None:
+    async def _subscriber(
+        self, row: event_store.AutomationSubscription, workspace_id: Id
+    ) -> Subscriber | None:
         if row.automation_id not in self._subscribers:
             found = await _load_any(self._work, row, workspace_id)
             self._subscribers[row.automation_id] = found
         return self._subscribers[row.automation_id]
 
 
-async def _subscriptions(work: UnitOfWork, event: TriggerEvent) -> Sequence[AutomationSubscription]:
+async def _subscriptions(
+    work: UnitOfWork, event: event_store.TriggerEvent
+) -> Sequence[event_store.AutomationSubscription]:
     parameters = {"workspace_id": event.workspace_id, "subject_id": event.subject_id}
     if event.kind == EventKind.RECORD_DATE_REACHED:
         return await _NAMED.rows(work, parameters)
     changed = event.kind == EventKind.RECORD_CHANGED
-    kinds = list(RECORD_TRIGGERS) if changed else [event.kind]
+    kinds = list(trigger_kinds.RECORD_TRIGGERS) if changed else [event.kind]
     return await _SUBSCRIBED.rows(work, {**parameters, "kinds": kinds})
 
 
@@ -185,7 +187,7 @@ async def load_subscriber(
 
 
 async def _load_any(
-    work: UnitOfWork, subscription: AutomationSubscription, workspace_id: Id
+    work: UnitOfWork, subscription: event_store.AutomationSubscription, workspace_id: Id
 ) -> Subscriber | None:
     """As `load_subscriber`, or one that may not run, with the reason."""
     this = workspace_id, subscription.automation_id
@@ -208,28 +210,33 @@ async def _subscriber_of(
     dormant: EventOutcome | None = None,
 ) -> Subscriber | None:
     config = version.trigger_config
-    if (config["kind"], subject_of(config)) != (subscription.kind, subscription.subject_id):
+    if (config["kind"], trigger_kinds.subject_of(config)) != (
+        subscription.kind,
+        subscription.subject_id,
+    ):
         return None
     return Subscriber(workspace_id, version, await _fields(work, workspace_id, config), dormant)
 
 
 async def _fields(work: UnitOfWork, workspace_id: Id, config: JsonObject) -> FieldSpecs:
-    if config["kind"] not in RECORD_TRIGGERS or not isinstance(config.get("filter"), dict):
+    if config["kind"] not in trigger_kinds.RECORD_TRIGGERS or not isinstance(
+        config.get("filter"), dict
+    ):
         return {}
-    database_id = subject_of(config)
+    database_id = trigger_kinds.subject_of(config)
     assert database_id is not None, "a record trigger names its database"
     return await find_fields(work, workspace_id, database_id)
 
 
 log = structlog.get_logger()
 
-RUN_SOURCES: Mapping[TriggerKind, RunSource] = {
-    **dict.fromkeys(RECORD_TRIGGERS, RunSource.RECORD),
-    TriggerKind.FORM_SUBMITTED: RunSource.FORM,
-    TriggerKind.BUTTON_PRESSED: RunSource.BUTTON,
-    TriggerKind.DATA_SOURCE_FINISHED: RunSource.DATA_SOURCE,
-    TriggerKind.AUTOMATION_FAILED: RunSource.FAILURE,
-    TriggerKind.TIME_ENTRY_COMPLETED: RunSource.TIME_ENTRY,
+RUN_SOURCES: Mapping[trigger_kinds.TriggerKind, RunSource] = {
+    **dict.fromkeys(trigger_kinds.RECORD_TRIGGERS, RunSource.RECORD),
+    trigger_kinds.TriggerKind.FORM_SUBMITTED: RunSource.FORM,
+    trigger_kinds.TriggerKind.BUTTON_PRESSED: RunSource.BUTTON,
+    trigger_kinds.TriggerKind.DATA_SOURCE_FINISHED: RunSource.DATA_SOURCE,
+    trigger_kinds.TriggerKind.AUTOMATION_FAILED: RunSource.FAILURE,
+    trigger_kinds.TriggerKind.TIME_ENTRY_COMPLETED: RunSource.TIME_ENTRY,
 }
 """The source of the runs that each trigger starts, for the triggers that subscribe to events."""
 

@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
+import sqlalchemy as sa
 from pydantic import Field, RootModel
-from sqlalchemy import ARRAY, Uuid, any_, delete, insert, literal, select
 
 from models.automation.automation_runs.node_queries import node_status
 from models.automation.automation_runs.node_writes import NodeKey, hold_run
@@ -18,21 +18,9 @@ from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.automations.queries import visible
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind
 from models.automation.automations.rules.graph.wait_configs import EventKey
-from models.automation.waits import store
+from models.automation.waits import rules, store
 from models.automation.waits.links import NodeAddress
 from models.automation.waits.queries import RunGraph, asks, graph_of, show_waits
-from models.automation.waits.rules import (
-    RESUMABLE,
-    NotResumableError,
-    OnlyAskedError,
-    Resolution,
-    Response,
-    check_decider,
-    check_early,
-    is_scope_of,
-    resolve,
-    takes_editors,
-)
 from models.automation.waits.store import RunWait, automation_event, run_wait
 from models.core.access.rules import Actor, Level, PrincipalType, Scope
 from models.core.base import Id, Input, JsonObject, Shape, example
@@ -107,7 +95,7 @@ async def resume(
     run = await load_run(work, actor, automation_id, run_id, lock=True)
     # The lock may have taken time to get: the response counts from now.
     work.now = utc_now()
-    response = Response(
+    response = rules.Response(
         str(actor.user_id), wire_timestamp(work.now), body.decision, body.comment, body.data
     )
     await _respond(work, run, NodeAddress(run_id, node_id, body.scope_key), response, actor)
@@ -128,7 +116,9 @@ async def resume_by_url(work: UnitOfWork, address: NodeAddress, data: JsonObject
     if run is None or not _has_url(await graph_of(work, run), address.node_id):
         raise NotFoundError("resume URL")
     work.now = utc_now()
-    return await _respond(work, run, address, Response(None, wire_timestamp(work.now), data=data))
+    return await _respond(
+        work, run, address, rules.Response(None, wire_timestamp(work.now), data=data)
+    )
 
 
 async def publish_event(work: UnitOfWork, actor: Actor, body: PublishEvent) -> int:
@@ -139,14 +129,14 @@ async def publish_event(work: UnitOfWork, actor: Actor, body: PublishEvent) -> i
     """
     check_size(body.data)
     await store.lock_event_key(work, actor.workspace_id, body.event_key)
-    response = Response(
+    response = rules.Response(
         user_id=None if actor.person is None else str(actor.person),
         at=wire_timestamp(work.now),
         data=body.data,
         event_id=str(new_id()),
     )
     await _store(work, actor, body, response)
-    by_resolution: dict[str, Resolution] = {}
+    by_resolution: dict[str, rules.Resolution] = {}
     waits = await _waits_for(work, actor.workspace_id, body.event_key)
     passed = await evaluate_bounded(
         lambda: [wait for wait in waits if _passes(wait, response, by_resolution)]
@@ -160,7 +150,7 @@ async def _respond(
     work: UnitOfWork,
     run: HeldRun,
     address: NodeAddress,
-    response: Response,
+    response: rules.Response,
     actor: Actor | None = None,
 ) -> int:
     """Apply a response to a node of a locked run. Returns the number of nodes that continue."""
@@ -170,17 +160,17 @@ async def _respond(
     if wait is not None and any(response.repeats(one) for one in store.read_responses(wait)):
         return int(wait.outcome is not None)
     if run.status not in OPEN_RUN:
-        raise NotResumableError("The run has ended; none of its nodes is waiting.")
+        raise rules.NotResumableError("The run has ended; none of its nodes is waiting.")
     if wait is None or wait.workflow_id is None:
         await _keep_early(work, run, address, wait, response)
         return 0
     if wait.outcome is not None:
-        raise NotResumableError(f"The node is already resolved: {wait.outcome}.")
+        raise rules.NotResumableError(f"The node is already resolved: {wait.outcome}.")
     if actor is not None and wait.kind == NodeKind.APPROVAL:
-        check_decider(wait.terms, actor)
+        rules.check_decider(wait.terms, actor)
     earlier = store.read_responses(wait)
     resolution = await evaluate_bounded(
-        lambda: resolve(wait.kind, wait.terms, run.created_by_user_id, earlier, response)
+        lambda: rules.resolve(wait.kind, wait.terms, run.created_by_user_id, earlier, response)
     )
     await store.update_wait(work, key, responses=store.stored_responses([*earlier, response]))
     if resolution is None:
@@ -190,7 +180,11 @@ async def _respond(
 
 
 async def _keep_early(
-    work: UnitOfWork, run: HeldRun, address: NodeAddress, wait: RunWait | None, response: Response
+    work: UnitOfWork,
+    run: HeldRun,
+    address: NodeAddress,
+    wait: RunWait | None,
+    response: rules.Response,
 ) -> None:
     """Keep a response to a node that does not wait yet, unless it certainly does not count.
 
@@ -198,25 +192,25 @@ async def _keep_early(
     """
     graph = await graph_of(work, run)
     kind = graph.nodes.get(address.node_id, {}).get("kind")
-    if kind is None or not is_scope_of(graph.plan, address.node_id, address.scope_key):
+    if kind is None or not rules.is_scope_of(graph.plan, address.node_id, address.scope_key):
         raise NotFoundError("node")
-    if kind not in RESUMABLE:
-        raise NotResumableError(f"A node of the kind {kind} can't be resumed.")
+    if kind not in rules.RESUMABLE:
+        raise rules.NotResumableError(f"A node of the kind {kind} can't be resumed.")
     status = await node_status(work, run, address.node_id, address.scope_key)
     if status is not None and status not in OPEN_NODE:
-        raise NotResumableError("The node has already ended.")
+        raise rules.NotResumableError("The node has already ended.")
     earlier = [] if wait is None else store.read_responses(wait)
     parameters, starter = graph.parameters(address.node_id), run.created_by_user_id
-    if kind == NodeKind.APPROVAL and not takes_editors(parameters):
+    if kind == NodeKind.APPROVAL and not rules.takes_editors(parameters):
         # Whom it asks is known when it waits; until then only editors may say anything.
-        raise OnlyAskedError
-    await evaluate_bounded(lambda: check_early(kind, parameters, starter, earlier, response))
+        raise rules.OnlyAskedError
+    await evaluate_bounded(lambda: rules.check_early(kind, parameters, starter, earlier, response))
     key = NodeKey(run.workspace_id, run.id, address.node_id, address.scope_key, kind)
     if wait is None:
         await store.insert_wait(work, key, responses=store.stored_responses([response]))
         return
     if len(earlier) >= MAX_EARLY:
-        raise NotResumableError(
+        raise rules.NotResumableError(
             "Too many responses are stored for this node, which is not waiting yet."
         )
     await store.update_wait(work, key, responses=store.stored_responses([*earlier, response]))
@@ -262,18 +256,20 @@ def check_size(data: JsonObject, path: str = "data") -> None:
         raise ValidationError.at(path, f"It is larger than {DATA_LIMIT // 1024} KiB.")
 
 
-async def _store(work: UnitOfWork, actor: Actor, body: PublishEvent, response: Response) -> None:
+async def _store(
+    work: UnitOfWork, actor: Actor, body: PublishEvent, response: rules.Response
+) -> None:
     """Keep the event if a run is open, and delete events older than every open run."""
     event = automation_event.c
     oldest = await oldest_open(work, actor.workspace_id)
     await work.execute(
-        delete(automation_event).where(
+        sa.delete(automation_event).where(
             event.workspace_id == actor.workspace_id, event.created_at < (oldest or work.now)
         )
     )
     if oldest is not None:
         await work.execute(
-            insert(automation_event).values(
+            sa.insert(automation_event).values(
                 id=response.event_id,
                 workspace_id=actor.workspace_id,
                 event_key=body.event_key,
@@ -288,7 +284,7 @@ async def _waits_for(work: UnitOfWork, workspace_id: Id, event_key: str) -> Sequ
     """The nodes of open runs that wait for an event, locked in one order everywhere."""
     wait = run_wait.c
     return await work.rows(
-        select(run_wait)
+        sa.select(run_wait)
         .join(*run_of(wait.run_id))
         .where(
             wait.workspace_id == workspace_id,
@@ -302,10 +298,10 @@ async def _waits_for(work: UnitOfWork, workspace_id: Id, event_key: str) -> Sequ
     )
 
 
-def _passes(wait: RunWait, response: Response, found: dict[str, Resolution]) -> bool:
+def _passes(wait: RunWait, response: rules.Response, found: dict[str, rules.Resolution]) -> bool:
     """True when a wait lets the event through; the resolution is the same for all that do."""
     try:
-        resolution = resolve(wait.kind, wait.terms, None, (), response)
+        resolution = rules.resolve(wait.kind, wait.terms, None, (), response)
     except ValidationError:
         return False
     if resolution is not None:
@@ -328,27 +324,27 @@ async def give_event(
     By run: None when one of its nodes continues, else the refusal of the last. Runs without such a
     node are not there.
     """
-    response = Response(str(actor.user_id), wire_timestamp(work.now), data=data)
+    response = rules.Response(str(actor.user_id), wire_timestamp(work.now), data=data)
     waits = await _waiting(work, actor.workspace_id, run_ids, node_id)
     ends = await evaluate_bounded(lambda: [_end_of(wait, response) for wait in waits])
     answers: dict[Id, PlatformError | None] = {}
     passed = []
     for wait, end in zip(waits, ends, strict=True):
-        if isinstance(end, Resolution):
+        if isinstance(end, rules.Resolution):
             answers[wait.run_id] = None
             passed.append(wait)
         else:
             answers.setdefault(wait.run_id, end)
     if passed:
         # All that let the event through end with the same: its data.
-        resolution = next(end for end in ends if isinstance(end, Resolution))
+        resolution = next(end for end in ends if isinstance(end, rules.Resolution))
         await store.end_waits(work, passed, resolution, response)
     return answers
 
 
-def _end_of(wait: RunWait, response: Response) -> Resolution | PlatformError | None:
+def _end_of(wait: RunWait, response: rules.Response) -> rules.Resolution | PlatformError | None:
     try:
-        return resolve(wait.kind, wait.terms, None, (), response)
+        return rules.resolve(wait.kind, wait.terms, None, (), response)
     except PlatformError as error:
         return error
 
@@ -359,11 +355,11 @@ async def _waiting(
     """The nodes that wait for an event, locked in one order everywhere."""
     of_node = () if node_id is None else (_wait.node_id == node_id,)
     return await work.rows(
-        select(run_wait)
+        sa.select(run_wait)
         .join(*run_of(_wait.run_id))
         .where(
             _wait.workspace_id == workspace_id,
-            _wait.run_id == any_(literal(list(run_ids), ARRAY(Uuid))),
+            _wait.run_id == sa.any_(sa.literal(list(run_ids), sa.ARRAY(sa.Uuid))),
             _wait.kind == NodeKind.WAIT_EVENT,
             _wait.workflow_id.is_not(None),
             _wait.outcome.is_(None),

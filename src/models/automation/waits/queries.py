@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Select, and_, case, false, func, literal, or_, select, tuple_
+import sqlalchemy as sa
 
 from models.automation.automation_runs.queries import RUN, WaitingNode, run_of
 from models.automation.automation_runs.rules import OPEN_RUN, RunRow
@@ -33,7 +33,7 @@ async def asks(
 ) -> bool:
     """Tell whether a node that waits asks this actor to decide."""
     row = await work.first(
-        select(run_wait.c.kind, run_wait.c.terms)
+        sa.select(run_wait.c.kind, run_wait.c.terms)
         .join(*run_of(run_wait.c.run_id))
         .where(
             run_wait.c.workspace_id == actor.workspace_id,
@@ -77,12 +77,12 @@ async def show_waits(work: UnitOfWork, actor: Actor, nodes: Sequence[NodeRunShap
         return
     columns = run_wait.c
     # Responses to a node that waits for an event may be large, and are not shown.
-    responses = case(
+    responses = sa.case(
         (columns.kind == NodeKind.APPROVAL, columns.responses),
-        else_=literal([], columns.responses.type),
+        else_=sa.literal([], columns.responses.type),
     )
     rows = await work.rows(
-        select(
+        sa.select(
             *(
                 columns.node_id,
                 columns.scope_key,
@@ -95,7 +95,7 @@ async def show_waits(work: UnitOfWork, actor: Actor, nodes: Sequence[NodeRunShap
         ).where(
             columns.workspace_id == actor.workspace_id,
             columns.run_id == waiting[0].run_id,
-            tuple_(columns.node_id, columns.scope_key).in_(
+            sa.tuple_(columns.node_id, columns.scope_key).in_(
                 [(node.node_id, node.scope_key) for node in waiting]
             ),
             columns.workflow_id.is_not(None),
@@ -117,9 +117,9 @@ async def due_waits(
     ]
     columns = run_wait.c
     rows = await work.rows(
-        select(columns.created_at, columns.resolved_at, columns.terms).where(
+        sa.select(columns.created_at, columns.resolved_at, columns.terms).where(
             columns.workspace_id == workspace_id,
-            tuple_(columns.run_id, columns.node_id, columns.scope_key).in_(places),
+            sa.tuple_(columns.run_id, columns.node_id, columns.scope_key).in_(places),
         )
     )
     due = [row.resolved_at for row in rows if row.resolved_at is not None]
@@ -201,7 +201,7 @@ async def pending_approvals(
     """
     mine = _asks(actor)
     if run_id is not None:
-        mine = and_(_wait.run_id == run_id, or_(mine, _open_to_editor(actor)))
+        mine = sa.and_(_wait.run_id == run_id, sa.or_(mine, _open_to_editor(actor)))
     rows = await work.rows(_pending_of(actor, mine).limit(limit), of=_Row)
     return [_pending(row) for row in rows]
 
@@ -215,7 +215,7 @@ async def pending_approval(
         _wait.node_id == address.node_id,
         _wait.scope_key == address.scope_key,
     )
-    row = await work.first(_pending_of(actor, and_(*this, _asks(actor))), of=_Row)
+    row = await work.first(_pending_of(actor, sa.and_(*this, _asks(actor))), of=_Row)
     return None if row is None else _pending(row)
 
 
@@ -229,7 +229,7 @@ async def pending_events(
     if Scope.AUTOMATIONS_WRITE not in actor.scopes:
         return []
     rows = await work.rows(
-        select(_wait.node_id, _wait.scope_key, _wait.event_key, _terms, _wait.created_at)
+        sa.select(_wait.node_id, _wait.scope_key, _wait.event_key, _terms, _wait.created_at)
         .join(*run_of(_wait.run_id))
         .where(
             _wait.workspace_id == actor.workspace_id,
@@ -255,9 +255,9 @@ async def pending_events(
     ]
 
 
-def _pending_of(actor: Actor, mine: ColumnElement[bool]) -> Select[Any]:
+def _pending_of(actor: Actor, mine: sa.ColumnElement[bool]) -> sa.Select[Any]:
     return (
-        select(
+        sa.select(
             _wait.run_id,
             RUN.automation_id,
             AUTOMATION.label,
@@ -283,30 +283,30 @@ def _pending_of(actor: Actor, mine: ColumnElement[bool]) -> Select[Any]:
     )
 
 
-def _asks(actor: Actor) -> ColumnElement[bool]:
+def _asks(actor: Actor) -> sa.ColumnElement[bool]:
     """The same as `rules.is_asked`, for a statement."""
-    return or_(
+    return sa.or_(
         _terms["assignees"].contains([str(actor.user_id)]),
         _terms["role"].astext == actor.role.value,
     )
 
 
-def _open_to_editor(actor: Actor) -> ColumnElement[bool]:
+def _open_to_editor(actor: Actor) -> sa.ColumnElement[bool]:
     if Scope.AUTOMATIONS_WRITE not in actor.scopes:
-        return false()
-    takes_editors = func.coalesce(_terms["allowEditors"].as_boolean(), True)
-    return and_(takes_editors, RUN.automation_id.in_(open_automations(actor, Level.EDIT)))
+        return sa.false()
+    takes_editors = sa.func.coalesce(_terms["allowEditors"].as_boolean(), True)
+    return sa.and_(takes_editors, RUN.automation_id.in_(open_automations(actor, Level.EDIT)))
 
 
-def _is_undecided(actor: Actor) -> ColumnElement[bool]:
+def _is_undecided(actor: Actor) -> sa.ColumnElement[bool]:
     decided: list[dict[str, Any]] = [{"user_id": str(actor.user_id)}]
     return ~_wait.responses.contains(decided)
 
 
-def _takes_starter(actor: Actor) -> ColumnElement[bool]:
-    return or_(
+def _takes_starter(actor: Actor) -> sa.ColumnElement[bool]:
+    return sa.or_(
         RUN.created_by_user_id.is_distinct_from(actor.user_id),
-        func.coalesce(_terms["allowSelf"].as_boolean(), False),
+        sa.func.coalesce(_terms["allowSelf"].as_boolean(), False),
     )
 
 
@@ -330,7 +330,7 @@ async def wait_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Se
         return []
     run = run_of(run_wait.c.run_id)
     rows = await work.rows(
-        select(run_wait.c.run_id, run_wait.c.node_id, AUTOMATION.label, AUTOMATION.item_id)
+        sa.select(run_wait.c.run_id, run_wait.c.node_id, AUTOMATION.label, AUTOMATION.item_id)
         .join(*run)
         .join(*automation_of(run[0]))
         .where(

@@ -8,18 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from models.automation.automations.rules.graph.configs import (
-    MAX_ITEMS,
-    ApprovalConfig,
-    WaitEventConfig,
-)
+from models.automation.automations.rules.graph import configs, wait_configs
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind, shorten
-from models.automation.automations.rules.graph.wait_configs import (
-    RUN_VARIABLES,
-    ApprovalField,
-    ApprovalTerms,
-    event_filter,
-)
 from models.automation.automations.rules.language.bindings import holds_binding, without_literals
 from models.automation.automations.rules.planner.plan import Plan, enclosing, homes_of
 from models.core.access.rules import Actor
@@ -187,8 +177,10 @@ def resolve(
     check_form(kind, response)
     deciding = _chosen(_RESOLVED_BY[NodeKind(kind)], terms)
     if kind == NodeKind.APPROVAL:
-        return decide_approval(ApprovalTerms.model_validate(deciding), starter, earlier, response)
-    config = WaitEventConfig.model_validate(deciding)
+        return decide_approval(
+            wait_configs.ApprovalTerms.model_validate(deciding), starter, earlier, response
+        )
+    config = configs.WaitEventConfig.model_validate(deciding)
     return receive_event(config, terms.get(_VARIABLES, {}), response)
 
 
@@ -234,7 +226,7 @@ def timed_out(kind: str, responses: Sequence[Response]) -> Resolution:
     return approval_timed_out(responses) if kind == NodeKind.APPROVAL else event_timed_out()
 
 
-def is_asked(config: ApprovalConfig, actor: Actor) -> bool:
+def is_asked(config: configs.ApprovalConfig, actor: Actor) -> bool:
     """True when the node asks for the decision of the actor."""
     return actor.user_id in config.assignees or actor.role is config.role
 
@@ -243,13 +235,16 @@ def check_decider(terms: JsonObject, actor: Actor) -> None:
     """Refuse members who are not assigned, unless editors may decide as well. Raises
     OnlyAskedError.
     """
-    config = ApprovalConfig.model_validate(terms)
+    config = configs.ApprovalConfig.model_validate(terms)
     if not config.allow_editors and not is_asked(config, actor):
         raise OnlyAskedError
 
 
 def decide_approval(
-    terms: ApprovalTerms, starter: Id | None, earlier: Sequence[Response], response: Response
+    terms: wait_configs.ApprovalTerms,
+    starter: Id | None,
+    earlier: Sequence[Response],
+    response: Response,
 ) -> Resolution | None:
     """The resolution of an approval by a decision and the earlier ones; None while more are needed.
 
@@ -302,7 +297,9 @@ MAX_TEXT = 20_000
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def check_answers(form: Sequence[ApprovalField], data: JsonObject, *, whole: bool) -> None:
+def check_answers(
+    form: Sequence[wait_configs.ApprovalField], data: JsonObject, *, whole: bool
+) -> None:
     """Refuse what is no answer; `whole` demands the required ones too. No form takes any data.
 
     Raises ValidationError at `data.<key>`.
@@ -311,7 +308,9 @@ def check_answers(form: Sequence[ApprovalField], data: JsonObject, *, whole: boo
         refuse(list(_problems(form, data, whole=whole)))
 
 
-def _problems(form: Sequence[ApprovalField], data: JsonObject, *, whole: bool) -> Iterator[Detail]:
+def _problems(
+    form: Sequence[wait_configs.ApprovalField], data: JsonObject, *, whole: bool
+) -> Iterator[Detail]:
     known = {field.key: field for field in form}
     for key in sorted(data.keys() - known.keys()):
         yield Detail(f"data.{shorten(key)}", "is not a question of this form")
@@ -324,27 +323,27 @@ def _problems(form: Sequence[ApprovalField], data: JsonObject, *, whole: bool) -
             yield Detail(f"data.{key}", problem)
 
 
-def _text(_: ApprovalField, value: object) -> str | None:
+def _text(_: wait_configs.ApprovalField, value: object) -> str | None:
     if not isinstance(value, str):
         return "must be text"
     return None if len(value) <= MAX_TEXT else f"has more than {MAX_TEXT} characters"
 
 
-def _number(_: ApprovalField, value: object) -> str | None:
+def _number(_: wait_configs.ApprovalField, value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "must be a number"
     return None if math.isfinite(value) else "must be a number"
 
 
-def _checkbox(_: ApprovalField, value: object) -> str | None:
+def _checkbox(_: wait_configs.ApprovalField, value: object) -> str | None:
     return None if isinstance(value, bool) else "must be true or false"
 
 
-def _select(field: ApprovalField, value: object) -> str | None:
+def _select(field: wait_configs.ApprovalField, value: object) -> str | None:
     return None if value in field.options else "must be one of the options"
 
 
-def _date(_: ApprovalField, value: object) -> str | None:
+def _date(_: wait_configs.ApprovalField, value: object) -> str | None:
     try:
         if isinstance(value, str) and _DATE.fullmatch(value):
             date.fromisoformat(value)
@@ -354,7 +353,7 @@ def _date(_: ApprovalField, value: object) -> str | None:
     return "must be a date such as 2026-01-31"
 
 
-_CHECKS: Mapping[str, Callable[[ApprovalField, Any], str | None]] = {
+_CHECKS: Mapping[str, Callable[[wait_configs.ApprovalField, Any], str | None]] = {
     "text": _text,
     "number": _number,
     "checkbox": _checkbox,
@@ -363,7 +362,9 @@ _CHECKS: Mapping[str, Callable[[ApprovalField, Any], str | None]] = {
 }
 
 
-def receive_event(config: WaitEventConfig, variables: JsonObject, response: Response) -> Resolution:
+def receive_event(
+    config: configs.WaitEventConfig, variables: JsonObject, response: Response
+) -> Resolution:
     """The resolution by this data; `variables` are what the filter reads of the run.
 
     Raises ValidationError for data that the filter rejects, NotFoundError for a resume URL that the
@@ -375,7 +376,7 @@ def receive_event(config: WaitEventConfig, variables: JsonObject, response: Resp
     if config.filter is not None:
         try:
             known = readable({**variables, "data": data})
-            passes = event_filter(config.filter).run(known) is True
+            passes = wait_configs.event_filter(config.filter).run(known) is True
         except ExpressionError as error:
             raise ValidationError.at("data", f"The node's filter fails: {error}") from None
         if not passes:
@@ -397,7 +398,7 @@ MAX_BYTES_READ = 16 * 1024
 
 def run_reads(text: str) -> dict[str, Paths]:
     """The paths that a filter reads, by the variable of the run that they begin at."""
-    return {name: found for name in RUN_VARIABLES if (found := paths(text, name))}
+    return {name: found for name in wait_configs.RUN_VARIABLES if (found := paths(text, name))}
 
 
 def values_read(reads: Mapping[str, Paths], variables: Mapping[str, Any]) -> JsonObject:
@@ -426,7 +427,7 @@ def is_scope_of(plan: Plan, node_id: str, scope_key: str) -> bool:
         return False
     for loop, step in zip(around, steps, strict=True):
         name, _, index = step.rpartition(":")
-        if name != loop or not _INDEX.fullmatch(index) or int(index) >= MAX_ITEMS:
+        if name != loop or not _INDEX.fullmatch(index) or int(index) >= configs.MAX_ITEMS:
             return False
     return True
 

@@ -6,18 +6,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    CheckConstraint,
-    ForeignKeyConstraint,
-    Index,
-    TableValuedAlias,
-    exists,
-    func,
-    literal,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
@@ -47,9 +36,11 @@ class RunWait(SQLModel, table=True):
     __tablename__ = "run_wait"
     __table_args__ = (
         same_workspace("run_id", "automation_run.id"),
-        CheckConstraint("kind IN ('approval', 'wait_event')", name="kind"),
-        CheckConstraint("outcome IN ('approved', 'rejected', 'always', 'timeout')", name="outcome"),
-        CheckConstraint("(outcome IS NULL) = (resolved_at IS NULL)", name="resolved"),
+        sa.CheckConstraint("kind IN ('approval', 'wait_event')", name="kind"),
+        sa.CheckConstraint(
+            "outcome IN ('approved', 'rejected', 'always', 'timeout')", name="outcome"
+        ),
+        sa.CheckConstraint("(outcome IS NULL) = (resolved_at IS NULL)", name="resolved"),
         partial_index(
             "ix_run_wait_event_key",
             "workspace_id",
@@ -86,9 +77,9 @@ class AutomationEvent(SQLModel, table=True):
 
     __tablename__ = "automation_event"
     __table_args__ = (
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        Index("ix_automation_event_event_key", "workspace_id", "event_key", "id"),
-        Index("ix_automation_event_created_at", "workspace_id", "created_at"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.Index("ix_automation_event_event_key", "workspace_id", "event_key", "id"),
+        sa.Index("ix_automation_event_created_at", "workspace_id", "created_at"),
     )
 
     id: Id = Field(primary_key=True)
@@ -188,12 +179,12 @@ class HostedWait(Protocol):
 
 async def lock_wait(work: UnitOfWork, key: NodeKey) -> RunWait | None:
     """The wait of a node, which nobody else changes until the transaction ends."""
-    return await work.first(select(run_wait).where(*_this(key)).with_for_update(), of=RunWait)
+    return await work.first(sa.select(run_wait).where(*_this(key)).with_for_update(), of=RunWait)
 
 
 async def find_wait(work: UnitOfWork, key: NodeKey) -> RunWait | None:
     """The wait of a node as it is."""
-    return await work.first(select(run_wait).where(*_this(key)), of=RunWait)
+    return await work.first(sa.select(run_wait).where(*_this(key)), of=RunWait)
 
 
 async def insert_wait(work: UnitOfWork, key: NodeKey, **values: object) -> None:
@@ -215,7 +206,7 @@ async def insert_wait(work: UnitOfWork, key: NodeKey, **values: object) -> None:
 
 async def update_wait(work: UnitOfWork, key: NodeKey, **values: object) -> None:
     """Change a wait whose lock is held."""
-    await work.execute(update(run_wait).where(*_this(key)).values(**values))
+    await work.execute(sa.update(run_wait).where(*_this(key)).values(**values))
 
 
 def resolved_values(
@@ -236,7 +227,7 @@ async def end_waits(
 ) -> None:
     """End waits, whose locks are held, with one resolution, and wake their executions."""
     ended = _keys_of(waits)
-    changed = update(run_wait).where(
+    changed = sa.update(run_wait).where(
         run_wait.c.run_id == ended.c.run_id,
         run_wait.c.node_id == ended.c.node_id,
         run_wait.c.scope_key == ended.c.scope_key,
@@ -245,14 +236,14 @@ async def end_waits(
     await wake_node(work, waits)
 
 
-def _keys_of(waits: Sequence[RunWait]) -> TableValuedAlias:
+def _keys_of(waits: Sequence[RunWait]) -> sa.TableValuedAlias:
     """A table of the waits' keys: one event may end very many, and a list of them is slow."""
     names = ("run_id", "node_id", "scope_key")
     columns = [
-        literal([getattr(wait, name) for wait in waits], ARRAY(run_wait.c[name].type))
+        sa.literal([getattr(wait, name) for wait in waits], sa.ARRAY(run_wait.c[name].type))
         for name in names
     ]
-    return func.unnest(*columns).table_valued(*names).render_derived("ended")
+    return sa.func.unnest(*columns).table_valued(*names).render_derived("ended")
 
 
 async def wake_node(work: UnitOfWork, waits: Sequence[HostedWait]) -> None:
@@ -287,9 +278,9 @@ async def lock_event_key(work: UnitOfWork, workspace_id: Id, event_key: str) -> 
 async def events_before(work: UnitOfWork, key: NodeKey, event_key: str) -> list[Response]:
     """The kept events of a key since the run was accepted that have resumed none of its nodes."""
     event = automation_event.c
-    is_used = exists().where(run_wait.c.run_id == key.run_id, run_wait.c.event_id == event.id)
+    is_used = sa.exists().where(run_wait.c.run_id == key.run_id, run_wait.c.event_id == event.id)
     rows = await work.rows(
-        select(event.id, event.user_id, event.data, event.created_at)
+        sa.select(event.id, event.user_id, event.data, event.created_at)
         .where(
             event.workspace_id == key.workspace_id,
             event.event_key == event_key,

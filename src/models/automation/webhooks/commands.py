@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from sqlalchemy import Index, LargeBinary, Text, and_, bindparam, delete, select
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
 
@@ -23,17 +23,7 @@ from models.automation.inbox.commands import keep
 from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, Received, shortened
 from models.automation.secrets.rules import secret_place
 from models.automation.secrets.store import sealed_secret
-from models.automation.webhooks.rules import (
-    Delivery,
-    call_key,
-    deduplication,
-    is_genuine,
-    kept_call,
-    lets_through,
-    read_payload,
-    refused_call,
-    unmet_term,
-)
+from models.automation.webhooks import rules
 from models.core.base import Id, JsonObject, Shape
 from models.core.purging import Retention
 from runtime.crypto import KeyRing
@@ -60,11 +50,11 @@ class WebhookReceipt(SQLModel, table=True):
     __tablename__ = "webhook_receipt"
     __table_args__ = (
         same_workspace("automation_id", "automation.id"),
-        Index("ix_webhook_receipt_expires_at", "expires_at"),
+        sa.Index("ix_webhook_receipt_expires_at", "expires_at"),
     )
 
     automation_id: Id = Field(primary_key=True)
-    key_hash: bytes = Field(sa_type=LargeBinary, primary_key=True)
+    key_hash: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
     workspace_id: Id
     run_id: Id
     expires_at: datetime = Field(sa_type=Timestamp)
@@ -161,7 +151,7 @@ _HOOK = PreparedStatement(
         AUTOMATION.sealed_previous_webhook_secret,
         AUTOMATION.previous_webhook_secret_until,
         sealed_secret(AUTOMATION.workspace_id, GRAPH.trigger_config["secretName"].astext),
-    ).where(AUTOMATION.webhook_token == bindparam("token", type_=Text)),
+    ).where(AUTOMATION.webhook_token == sa.bindparam("token", type_=sa.Text)),
     _AddressedVersion,
 )
 
@@ -204,7 +194,7 @@ SKIPPED = WebhookReceiptBody(run_id=None, status="skipped", duplicate=False)
 
 
 async def receive(
-    work: UnitOfWork, keys: KeyRing, hook: Hook, delivery: Delivery
+    work: UnitOfWork, keys: KeyRing, hook: Hook, delivery: rules.Delivery
 ) -> WebhookReceiptBody:
     """Start the run of a call, unless the same call did so before; the inbox keeps the call.
 
@@ -214,26 +204,26 @@ async def receive(
     if delivery.method not in trigger.methods:
         raise WrongMethodError(trigger.methods)
     secrets = hook.secrets(keys, work.now)
-    if not is_genuine(trigger, secrets, delivery, work.now):
+    if not rules.is_genuine(trigger, secrets, delivery, work.now):
         raise UnverifiedError(basic=trigger.auth == "basic")
-    payload = read_payload(trigger, delivery)
+    payload = rules.read_payload(trigger, delivery)
     receipt, judgement = await _judged(work, hook, delivery, payload)
-    call = _call(hook.workspace_id, hook.automation_id, kept_call(payload, delivery, secrets))
+    call = _call(hook.workspace_id, hook.automation_id, rules.kept_call(payload, delivery, secrets))
     await keep(work, call, {hook.automation_id: judgement})
     return receipt
 
 
 async def _judged(
-    work: UnitOfWork, hook: Hook, delivery: Delivery, payload: JsonObject
+    work: UnitOfWork, hook: Hook, delivery: rules.Delivery, payload: JsonObject
 ) -> tuple[WebhookReceiptBody, Judgement]:
     trigger = hook.trigger
-    if not await evaluate_bounded(lambda: lets_through(trigger, payload, work.now)):
-        term = await evaluate_bounded(lambda: unmet_term(trigger, payload, work.now))
+    if not await evaluate_bounded(lambda: rules.lets_through(trigger, payload, work.now)):
+        term = await evaluate_bounded(lambda: rules.unmet_term(trigger, payload, work.now))
         return FILTERED, Judgement(EventOutcome.FILTERED, detail=term)
-    rule = deduplication(trigger, delivery)
+    rule = rules.deduplication(trigger, delivery)
     key = None
     if rule is not None:
-        key = await evaluate_bounded(lambda: call_key(rule, delivery, payload))
+        key = await evaluate_bounded(lambda: rules.call_key(rule, delivery, payload))
     run_id = new_id()
     if rule is None or key is None:
         accepted = await _accepted(work, hook, payload, run_id)
@@ -272,14 +262,14 @@ _REFUSED: Mapping[type[PlatformError], EventOutcome] = {
 
 
 async def keep_refused(
-    work: Work, keys: KeyRing, hook: Hook | Closed, delivery: Delivery, refusal: PlatformError
+    work: Work, keys: KeyRing, hook: Hook | Closed, delivery: rules.Delivery, refusal: PlatformError
 ) -> None:
     """Keep a call that was refused, by a statement of its own: its transaction is undone."""
     if isinstance(hook, Closed):
-        payload = refused_call(None, delivery, [])
+        payload = rules.refused_call(None, delivery, [])
         judgement = Judgement(hook.outcome)
     else:
-        payload = refused_call(hook.trigger, delivery, hook.secrets(keys, work.now))
+        payload = rules.refused_call(hook.trigger, delivery, hook.secrets(keys, work.now))
         outcome = _REFUSED.get(type(refusal), EventOutcome.INVALID)
         judgement = Judgement(outcome, detail={"message": shortened(refusal.message)})
     call = _call(hook.workspace_id, hook.automation_id, payload)
@@ -289,30 +279,30 @@ async def keep_refused(
 _receipt = webhook_receipt.c
 _run, _is_its_run = run_of(_receipt.run_id)
 _THIS = (
-    _receipt.automation_id == bindparam("automation_id"),
-    _receipt.key_hash == bindparam("key_hash", type_=LargeBinary),
+    _receipt.automation_id == sa.bindparam("automation_id"),
+    _receipt.key_hash == sa.bindparam("key_hash", type_=sa.LargeBinary),
 )
 _NEW = upsert(webhook_receipt).values(
-    automation_id=bindparam("automation_id"),
-    key_hash=bindparam("key_hash", type_=LargeBinary),
-    workspace_id=bindparam("workspace_id"),
-    run_id=bindparam("run_id"),
-    expires_at=bindparam("expires_at", type_=Timestamp),
+    automation_id=sa.bindparam("automation_id"),
+    key_hash=sa.bindparam("key_hash", type_=sa.LargeBinary),
+    workspace_id=sa.bindparam("workspace_id"),
+    run_id=sa.bindparam("run_id"),
+    expires_at=sa.bindparam("expires_at", type_=Timestamp),
 )
 _CLAIM = PreparedStatement(
     _NEW.on_conflict_do_update(
         index_elements=["automation_id", "key_hash"],
         set_={"run_id": _NEW.excluded.run_id, "expires_at": _NEW.excluded.expires_at},
-        where=_receipt.expires_at <= bindparam("now", type_=Timestamp),
+        where=_receipt.expires_at <= sa.bindparam("now", type_=Timestamp),
     )
 )
 """Inserting a key that another call has taken waits for the commit of that call."""
 _EARLIER = PreparedStatement(
-    select(_receipt.run_id, RUN.status)
-    .outerjoin(_run, and_(_is_its_run, RUN.workspace_id == _receipt.workspace_id))
+    sa.select(_receipt.run_id, RUN.status)
+    .outerjoin(_run, sa.and_(_is_its_run, RUN.workspace_id == _receipt.workspace_id))
     .where(*_THIS)
 )
-_FORGET = PreparedStatement(delete(webhook_receipt).where(*_THIS))
+_FORGET = PreparedStatement(sa.delete(webhook_receipt).where(*_THIS))
 
 
 async def _claim(

@@ -21,23 +21,12 @@ from python_multipart.multipart import MultipartParser
 
 from models.automation.automations.rules.language.filters import failed_term, matches
 from models.automation.automations.rules.language.paths import compile_path
-from models.automation.automations.rules.triggers.kinds import (
-    SECRET_HEADER,
-    Deduplication,
-    Signature,
-    Webhook,
-)
+from models.automation.automations.rules.triggers import kinds as trigger_kinds
 from models.automation.inbox.rules import MAX_PAYLOAD
 from models.core.base import JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import saved_expression
-from runtime.content_types import (
-    ContentType,
-    as_text_or_base64,
-    extended_parameter,
-    known_charset,
-    parameters_of,
-)
+from runtime import content_types
 from runtime.crypto import fingerprint
 from runtime.errors import ValidationError
 from runtime.redaction import REDACTED, Redaction, without_named_secrets
@@ -59,9 +48,9 @@ class Delivery:
         return values[0] if len(values) == 1 else None
 
     @property
-    def content_type(self) -> ContentType:
+    def content_type(self) -> content_types.ContentType:
         """The type the body is said to have."""
-        return ContentType.parse(self.header("content-type") or "")
+        return content_types.ContentType.parse(self.header("content-type") or "")
 
 
 _SCHEME = re.compile(r"\A(?:sha256|v[0-9])=")
@@ -69,21 +58,23 @@ _SCHEME = re.compile(r"\A(?:sha256|v[0-9])=")
 _LONGEST_TIMESTAMP = 12
 
 
-def is_genuine(webhook: Webhook, secrets: Sequence[str], delivery: Delivery, now: datetime) -> bool:
+def is_genuine(
+    webhook: trigger_kinds.Webhook, secrets: Sequence[str], delivery: Delivery, now: datetime
+) -> bool:
     """True when one of the secrets verifies the call; with the auth `none` every call passes."""
     if webhook.auth == "none":
         return True
     if webhook.auth == "basic":
         return _any_equal([secret.encode() for secret in secrets], _password(delivery))
     if webhook.auth == "header":
-        shown = _shown(delivery, webhook.header or SECRET_HEADER)
+        shown = _shown(delivery, webhook.header or trigger_kinds.SECRET_HEADER)
         return _any_equal([secret.encode() for secret in secrets], shown)
     verify = _standard if webhook.signing.scheme == "standard_webhooks" else _hmac
     return verify(webhook.signing, secrets, delivery, now)
 
 
 def _standard(
-    signature: Signature, secrets: Sequence[str], delivery: Delivery, now: datetime
+    signature: trigger_kinds.Signature, secrets: Sequence[str], delivery: Delivery, now: datetime
 ) -> bool:
     message_id = delivery.header("webhook-id")
     timestamp = delivery.header("webhook-timestamp")
@@ -96,7 +87,9 @@ def _standard(
     return _any_equal(expected, given)
 
 
-def _hmac(signature: Signature, secrets: Sequence[str], delivery: Delivery, now: datetime) -> bool:
+def _hmac(
+    signature: trigger_kinds.Signature, secrets: Sequence[str], delivery: Delivery, now: datetime
+) -> bool:
     value = delivery.header(signature.header or "")
     if not value:
         return False
@@ -114,7 +107,9 @@ def _hmac(signature: Signature, secrets: Sequence[str], delivery: Delivery, now:
     )
 
 
-def _read(signature: Signature, delivery: Delivery, value: str) -> tuple[str | None, list[str]]:
+def _read(
+    signature: trigger_kinds.Signature, delivery: Delivery, value: str
+) -> tuple[str | None, list[str]]:
     """The timestamp and the signatures of a call."""
     name = signature.timestamp_header
     if name is None or name.lower() != (signature.header or "").lower():
@@ -126,7 +121,7 @@ def _read(signature: Signature, delivery: Delivery, value: str) -> tuple[str | N
     ]
 
 
-def _is_timely(timestamp: str | None, signature: Signature, now: datetime) -> bool:
+def _is_timely(timestamp: str | None, signature: trigger_kinds.Signature, now: datetime) -> bool:
     """True when seconds since the epoch lie within the tolerance, both ways."""
     if timestamp is None or len(timestamp) > _LONGEST_TIMESTAMP:
         return False
@@ -172,13 +167,13 @@ def _any_equal(expected: Sequence[bytes], given: Sequence[bytes]) -> bool:
 
 
 _BY_DEFAULT = (
-    Deduplication(source="header", name="webhook-id"),
-    Deduplication(source="header", name="idempotency-key"),
+    trigger_kinds.Deduplication(source="header", name="webhook-id"),
+    trigger_kinds.Deduplication(source="header", name="idempotency-key"),
 )
 """Headers unique to a message by Standard Webhooks, to a request by the Idempotency-Key draft."""
 
 
-def lets_through(webhook: Webhook, payload: JsonObject, now: datetime) -> bool:
+def lets_through(webhook: trigger_kinds.Webhook, payload: JsonObject, now: datetime) -> bool:
     """True when the filter matches the payload, which it reads as `trigger`.
 
     An expression that fails on it, such as one that reads a key it does not have, does not hold.
@@ -193,7 +188,7 @@ def lets_through(webhook: Webhook, payload: JsonObject, now: datetime) -> bool:
         return False
 
 
-def unmet_term(webhook: Webhook, payload: JsonObject, now: datetime) -> JsonObject:
+def unmet_term(webhook: trigger_kinds.Webhook, payload: JsonObject, now: datetime) -> JsonObject:
     """The term of the filter that the payload does not meet, with the value it met."""
     variables: JsonObject = {"trigger": payload}
 
@@ -221,7 +216,9 @@ MAX_EXCERPT = 4_096
 """Bytes of the body of a refused call that are kept, as text."""
 
 
-def refused_call(webhook: Webhook | None, delivery: Delivery, secrets: Sequence[str]) -> JsonObject:
+def refused_call(
+    webhook: trigger_kinds.Webhook | None, delivery: Delivery, secrets: Sequence[str]
+) -> JsonObject:
     """A call that was refused, as the inbox keeps it; what cannot be read is text."""
     try:
         query: object = _fields(delivery.query, "query")
@@ -251,13 +248,17 @@ def refused_call(webhook: Webhook | None, delivery: Delivery, secrets: Sequence[
     }
 
 
-def deduplication(webhook: Webhook, delivery: Delivery) -> Deduplication | None:
+def deduplication(
+    webhook: trigger_kinds.Webhook, delivery: Delivery
+) -> trigger_kinds.Deduplication | None:
     """The deduplication of calls: as configured, or else by a standard header of the call."""
     given = (how for how in _BY_DEFAULT if delivery.header(str(how.name)))
     return webhook.dedupe or next(given, None)
 
 
-def call_key(rule: Deduplication, delivery: Delivery, payload: JsonObject) -> bytes | None:
+def call_key(
+    rule: trigger_kinds.Deduplication, delivery: Delivery, payload: JsonObject
+) -> bytes | None:
     """The deduplication key of a call; None when it has none."""
     if rule.source == "body_hash":
         return fingerprint(b"body", delivery.query, delivery.body)
@@ -292,7 +293,7 @@ _TRANSPORT = re.compile(
 """Headers about the connection, of the client or of a proxy before us."""
 
 
-def read_payload(webhook: Webhook, delivery: Delivery) -> JsonObject:
+def read_payload(webhook: trigger_kinds.Webhook, delivery: Delivery) -> JsonObject:
     """`{method, headers, query, body, bodyEncoding, webhookId}`.
 
     Raises ValidationError for a body that is not what its type says, or a query that is no text.
@@ -308,9 +309,9 @@ def read_payload(webhook: Webhook, delivery: Delivery) -> JsonObject:
     }
 
 
-def _safe_headers(webhook: Webhook | None, delivery: Delivery) -> JsonObject:
+def _safe_headers(webhook: trigger_kinds.Webhook | None, delivery: Delivery) -> JsonObject:
     """The headers, except credentials, signatures and headers that look like them."""
-    hidden = {SECRET_HEADER.lower()}
+    hidden = {trigger_kinds.SECRET_HEADER.lower()}
     if webhook is not None:
         hidden |= {(webhook.header or "").lower(), (webhook.signing.header or "").lower()}
     headers: dict[str, str] = {}
@@ -333,10 +334,10 @@ def _body(delivery: Delivery) -> tuple[Any, str | None]:
     if content_type.media_type == FORM_DATA:
         said = delivery.header("content-type") or ""
         return _by_name(form_pairs(said, delivery.body)), "form"
-    return as_text_or_base64(content_type, delivery.body)
+    return content_types.as_text_or_base64(content_type, delivery.body)
 
 
-def _json(content_type: ContentType, body: bytes) -> JsonValue:
+def _json(content_type: content_types.ContentType, body: bytes) -> JsonValue:
     text = content_type.decode(body)
     try:
         # Others' ids go beyond what we let our own clients write.
@@ -396,12 +397,12 @@ def form_pairs(content_type: str, body: bytes) -> Sequence[tuple[str, JsonValue]
 
     A file is `{name, mimeType, byteSize, base64}`, and so is what is no text, without a name.
     """
-    boundary = parameters_of(content_type)[1].get("boundary", "")
+    boundary = content_types.parameters_of(content_type)[1].get("boundary", "")
     if not 1 <= len(boundary) <= _LONGEST_BOUNDARY or not boundary.isascii():
         raise ValidationError.at("Content-Type", "The form names no boundary.")
     named = [(*_naming(part), part) for part in _parts(boundary.encode(), body)]
     stated = (bytes(part.content) for name, _, part in named if name == _CHARSET)
-    charset = known_charset(next(stated, b"")[:40].decode("latin-1"))
+    charset = content_types.known_charset(next(stated, b"")[:40].decode("latin-1"))
     return [(name, _part_value(part, filename, charset)) for name, filename, part in named]
 
 
@@ -472,7 +473,7 @@ class _Reader:
 
 def _naming(part: _Part) -> tuple[str, str | None]:
     """The name of a part, and that of its file if it is one."""
-    disposition, given = parameters_of(part.headers.get("content-disposition", ""))
+    disposition, given = content_types.parameters_of(part.headers.get("content-disposition", ""))
     name = _part_name(given, "name")
     if disposition != "form-data" or name is None:
         raise _broken("A part of the form has no name.")
@@ -481,7 +482,7 @@ def _naming(part: _Part) -> tuple[str, str | None]:
 
 def _part_name(given: Mapping[str, str], key: str) -> str | None:
     """A name as it is extended to other charsets, else as browsers write it."""
-    name = extended_parameter(given, key)
+    name = content_types.extended_parameter(given, key)
     if name is None:
         name = given.get(key)
         for code, sign in (("%22", '"'), ("%0D", "\r"), ("%0A", "\n")):
@@ -494,9 +495,9 @@ def _part_name(given: Mapping[str, str], key: str) -> str | None:
 def _part_value(part: _Part, filename: str | None, charset: str | None) -> JsonValue:
     content = _decoded(part)
     declared = part.headers.get("content-type", "")
-    said = ContentType.parse(declared or "text/plain")
+    said = content_types.ContentType.parse(declared or "text/plain")
     if filename is None:
-        text = ContentType(said.media_type, said.charset or charset).decode(content)
+        text = content_types.ContentType(said.media_type, said.charset or charset).decode(content)
         if text is not None:
             return text
     described: JsonObject = {

@@ -5,22 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    CompoundSelect,
-    Select,
-    Text,
-    and_,
-    any_,
-    bindparam,
-    delete,
-    exists,
-    insert,
-    or_,
-    select,
-    union_all,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.content.files.queries import FileRow, StoredFile, as_stored_file, file, stored_file
@@ -78,7 +63,7 @@ async def register_file(
 ) -> StoredFile:
     """Record a file whose object is whole; `content.name` is one that `file_name` gave."""
     values = _values(work, content, file_id, workspace_id, user_id, private=False)
-    (row,) = await work.rows(insert(file).values(values).returning(*file.c), of=FileRow)
+    (row,) = await work.rows(sa.insert(file).values(values).returning(*file.c), of=FileRow)
     return as_stored_file(row, keys, work.now)
 
 
@@ -129,7 +114,7 @@ async def register_private_files(
         _values(work, content, id_, workspace_id, user_id, private=True) for id_, content in files
     ]
     if rows:
-        await work.execute(insert(file), rows)
+        await work.execute(sa.insert(file), rows)
 
 
 def _values(
@@ -152,7 +137,7 @@ def _values(
 async def copy_file(work: UnitOfWork, actor: Actor, file_id: Id) -> Id:
     """A second file of the same bytes. Raises `NotFoundError`."""
     row = await work.one(
-        select(file)
+        sa.select(file)
         .where(
             file.c.workspace_id == actor.workspace_id,
             file.c.id == file_id,
@@ -163,7 +148,7 @@ async def copy_file(work: UnitOfWork, actor: Actor, file_id: Id) -> Id:
     )
     copy_id = new_id()
     own = {"id": copy_id, "created_by_user_id": actor.user_id, "created_at": work.now}
-    await work.execute(insert(file).values({**row._mapping, **own}))
+    await work.execute(sa.insert(file).values({**row._mapping, **own}))
     return copy_id
 
 
@@ -173,8 +158,8 @@ async def lock_unplaced(work: UnitOfWork, actor: Actor, file_id: Id) -> None:
     Of two requests that place it at once the second waits, and finds the item of the first.
     """
     this = (file.c.workspace_id == actor.workspace_id, file.c.id == file_id)
-    await work.execute(select(file.c.id).where(*this).with_for_update())
-    if await work.scalar(select(ITEM.id).join(file, placing(file)).where(*this)) is not None:
+    await work.execute(sa.select(file.c.id).where(*this).with_for_update())
+    if await work.scalar(sa.select(ITEM.id).join(file, placing(file)).where(*this)) is not None:
         raise ConflictError("The file already has an item. Duplicate that item instead.")
 
 
@@ -190,7 +175,7 @@ async def delete_file(
         await trash_item(work, actor, place.item_id)
     else:
         await work.execute(
-            update(file)
+            sa.update(file)
             .where(file.c.workspace_id == actor.workspace_id, file.c.id == file_id)
             .values(deleted_at=work.now)
         )
@@ -200,7 +185,7 @@ async def delete_file(
 async def discard_file(work: UnitOfWork, actor: Actor, file_id: Id) -> None:
     """Put a file that no item places any more into the trash."""
     this = (file.c.workspace_id == actor.workspace_id, file.c.id == file_id)
-    await work.execute(update(file).where(*this).values(deleted_at=work.now))
+    await work.execute(sa.update(file).where(*this).values(deleted_at=work.now))
 
 
 async def purge_files(
@@ -214,14 +199,14 @@ async def purge_files(
     """
     async with database.transaction() as work:
         candidates = await work.rows(
-            select(file.c.id)
+            sa.select(file.c.id)
             .where(file.c.id.in_(_old(before)))
             .limit(limit)
             .with_for_update(skip_locked=True)
         )
         # Asked again under the lock: who places a file holds it, and may have done so meanwhile.
         removed_rows = await work.rows(
-            delete(file)
+            sa.delete(file)
             .where(file.c.id.in_([row.id for row in candidates]), file.c.id.in_(_old(before)))
             .returning(file.c.object_key)
         )
@@ -232,15 +217,15 @@ async def purge_files(
     return len(purged)
 
 
-def _old(before: datetime) -> CompoundSelect[Any]:
+def _old(before: datetime) -> sa.CompoundSelect[Any]:
     """The ids of files to purge, each part found by its own index."""
     old = file.alias("old")
-    placed = select(ITEM.id).where(placing(old))
+    placed = sa.select(ITEM.id).where(placing(old))
     forgotten = (old.c.private, old.c.created_at < before, ~placed.exists())
-    return union_all(
-        select(old.c.id).where(old.c.deleted_at < before),
-        select(old.c.id).join(*item_placing(old)).where(ITEM.deleted_at < before),
-        select(old.c.id).where(*forgotten),
+    return sa.union_all(
+        sa.select(old.c.id).where(old.c.deleted_at < before),
+        sa.select(old.c.id).join(*item_placing(old)).where(ITEM.deleted_at < before),
+        sa.select(old.c.id).where(*forgotten),
     )
 
 
@@ -251,12 +236,13 @@ async def _without_row(work: UnitOfWork, object_keys: Sequence[str]) -> set[str]
 
 async def keys_of_files(work: UnitOfWork, object_keys: Collection[str]) -> set[str]:
     """The objects among these that a file has."""
-    known = await work.rows(
-        select(file.c.object_key).where(
-            file.c.object_key == any_(bindparam("keys", [*object_keys], type_=ARRAY(Text)))
+    rows = await work.rows(
+        sa.select(file.c.object_key).where(
+            file.c.object_key
+            == sa.any_(sa.bindparam("keys", [*object_keys], type_=sa.ARRAY(sa.Text)))
         )
     )
-    return {row.object_key for row in known}
+    return {row.object_key for row in rows}
 
 
 _below = item.alias("below")
@@ -265,10 +251,10 @@ purge_trash = Retention(
     item,
     item.c.deleted_at,
     conditions=(
-        ~exists().where(
+        ~sa.exists().where(
             _below.c.workspace_id == item.c.workspace_id, _below.c.parent_item_id == item.c.id
         ),
-        ~exists().where(
+        ~sa.exists().where(
             item.c.kind == ItemKind.FILE.value,
             file.c.workspace_id == item.c.workspace_id,
             file.c.id == item.c.target_id,
@@ -283,13 +269,13 @@ one that nothing places, and be seen again.
 """
 
 
-def _bundled_rows(workspace_id: Id) -> Select[Any]:
+def _bundled_rows(workspace_id: Id) -> sa.Select[Any]:
     """Files outside the trash; a private one that no item places is its maker's alone."""
-    place = select(item.c.id).where(placing(file))
+    place = sa.select(item.c.id).where(placing(file))
     open_place = place.where(item.c.deleted_at.is_(None)).exists()
-    loose = and_(~place.exists(), file.c.private.is_(False))
-    return select(file).where(
-        file.c.workspace_id == workspace_id, file.c.deleted_at.is_(None), or_(open_place, loose)
+    loose = sa.and_(~place.exists(), file.c.private.is_(False))
+    return sa.select(file).where(
+        file.c.workspace_id == workspace_id, file.c.deleted_at.is_(None), sa.or_(open_place, loose)
     )
 
 

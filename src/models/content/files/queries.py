@@ -4,23 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    CheckConstraint,
-    ForeignKeyConstraint,
-    Index,
-    Select,
-    UniqueConstraint,
-    Uuid,
-    and_,
-    any_,
-    bindparam,
-    literal,
-    or_,
-    select,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import BYTEA
 from sqlmodel import Field, SQLModel
 
@@ -47,11 +31,11 @@ class File(SQLModel, table=True):
 
     __tablename__ = "file"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
-        CheckConstraint("byte_size >= 0", name="byte_size"),
-        CheckConstraint("octet_length(sha256) = 32", name="sha256"),
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
+        sa.CheckConstraint("byte_size >= 0", name="byte_size"),
+        sa.CheckConstraint("octet_length(sha256) = 32", name="sha256"),
         partial_index(
             "ix_file_workspace_id_created_at_id",
             "workspace_id",
@@ -59,7 +43,7 @@ class File(SQLModel, table=True):
             "id",
             where="deleted_at IS NULL",
         ),
-        Index("ix_file_object_key", "object_key"),
+        sa.Index("ix_file_object_key", "object_key"),
         partial_index("ix_file_deleted_at", "deleted_at", where="deleted_at IS NOT NULL"),
         partial_index("ix_file_private", "created_at", where="private"),
     )
@@ -68,11 +52,11 @@ class File(SQLModel, table=True):
     workspace_id: Id
     name: str
     mime_type: str
-    byte_size: int = Field(sa_type=BigInteger)
+    byte_size: int = Field(sa_type=sa.BigInteger)
     sha256: bytes = Field(sa_type=BYTEA)
     object_key: str
     created_by_user_id: Id
-    private: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    private: bool = Field(default=False, sa_column_kwargs={"server_default": sa.text("false")})
     created_at: datetime = Field(sa_type=Timestamp)
     deleted_at: datetime | None = Field(default=None, sa_type=Timestamp)
 
@@ -111,7 +95,7 @@ class FileRow(Protocol):
 
 
 _WHERE = PreparedStatement(
-    select(
+    sa.select(
         file.c.workspace_id,
         file.c.created_by_user_id,
         file.c.private,
@@ -119,15 +103,15 @@ _WHERE = PreparedStatement(
     )
     .outerjoin(*item_placing(file))
     .where(
-        file.c.id == bindparam("id", type_=Uuid),
-        file.c.workspace_id == any_(bindparam("workspace_ids", type_=ARRAY(Uuid))),
+        file.c.id == sa.bindparam("id", type_=sa.Uuid),
+        file.c.workspace_id == sa.any_(sa.bindparam("workspace_ids", type_=sa.ARRAY(sa.Uuid))),
         file.c.deleted_at.is_(None),
     )
     .limit(1)
 )
 
 _placed = PlacementOf(
-    placed_items().join(file, placing(file)).where(file.c.id == bindparam("id", type_=Uuid))
+    placed_items().join(file, placing(file)).where(file.c.id == sa.bindparam("id", type_=sa.Uuid))
 )
 
 
@@ -177,9 +161,9 @@ async def readable_files(
     """The files among these that the actor may read; of private ones, only their own."""
     if not file_ids or Scope.FILES_READ not in actor.scopes:
         return []
-    own = or_(file.c.private.is_(False), file.c.created_by_user_id == actor.user_id)
+    own = sa.or_(file.c.private.is_(False), file.c.created_by_user_id == actor.user_id)
     rows = await work.rows(seen_files(actor, file_ids).where(own))
-    among = file.c.id == any_(literal([row.id for row in rows], ARRAY(Uuid)))
+    among = file.c.id == sa.any_(sa.literal([row.id for row in rows], sa.ARRAY(sa.Uuid)))
     found = await work.rows(_files(actor.workspace_id).where(among), of=FileRow)
     return [as_stored_file(row, keys, work.now) for row in found]
 
@@ -204,7 +188,7 @@ async def find_file(work: UnitOfWork, workspace_id: Id, file_id: Id) -> FileRow 
 async def file_of_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> FileRow:
     """The file that an item places. Raises `NotFoundError`."""
     return await work.one(
-        select(file)
+        sa.select(file)
         .join(*item_placing(file))
         .where(
             file.c.workspace_id == workspace_id,
@@ -216,56 +200,56 @@ async def file_of_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> FileR
     )
 
 
-def unhidden_files(actor: Actor, file_ids: Sequence[Id]) -> Select[Any]:
+def unhidden_files(actor: Actor, file_ids: Sequence[Id]) -> sa.Select[Any]:
     """The ids of the files among these that no item hides from the actor."""
-    closed = select(closed_items(actor).c.id)
-    hidden = select(ITEM.id).where(placing(file), ITEM.id.in_(closed))
+    closed = sa.select(closed_items(actor).c.id)
+    hidden = sa.select(ITEM.id).where(placing(file), ITEM.id.in_(closed))
     return _files_among(actor.workspace_id, file_ids).where(~hidden.exists())
 
 
-def seen_files(actor: Actor, file_ids: Sequence[Id]) -> Select[Any]:
+def seen_files(actor: Actor, file_ids: Sequence[Id]) -> sa.Select[Any]:
     """The ids of the files among these that the actor sees where they are placed.
 
     A file without an item is at the root of its workspace.
     """
-    places = select(ITEM.id).where(placing(file))
-    open_place = places.where(ITEM.id.not_in(select(closed_items(actor).c.id))).exists()
-    seen = or_(open_place, ~places.exists()) if actor.level >= Level.VIEW else open_place
+    places = sa.select(ITEM.id).where(placing(file))
+    open_place = places.where(ITEM.id.not_in(sa.select(closed_items(actor).c.id))).exists()
+    seen = sa.or_(open_place, ~places.exists()) if actor.level >= Level.VIEW else open_place
     return _files_among(actor.workspace_id, file_ids).where(seen)
 
 
-def file_names(workspace_id: Id, file_ids: Sequence[Id]) -> Select[Any]:
+def file_names(workspace_id: Id, file_ids: Sequence[Id]) -> sa.Select[Any]:
     """The `id` and `name` of these files, deleted ones too."""
-    among = file.c.id == any_(literal(list(file_ids), ARRAY(Uuid)))
-    return select(file.c.id, file.c.name).where(file.c.workspace_id == workspace_id, among)
+    among = file.c.id == sa.any_(sa.literal(list(file_ids), sa.ARRAY(sa.Uuid)))
+    return sa.select(file.c.id, file.c.name).where(file.c.workspace_id == workspace_id, among)
 
 
-def _files_among(workspace_id: Id, file_ids: Sequence[Id]) -> Select[Any]:
-    return select(file.c.id).where(
+def _files_among(workspace_id: Id, file_ids: Sequence[Id]) -> sa.Select[Any]:
+    return sa.select(file.c.id).where(
         file.c.workspace_id == workspace_id,
-        file.c.id == any_(literal(list(file_ids), ARRAY(Uuid))),
+        file.c.id == sa.any_(sa.literal(list(file_ids), sa.ARRAY(sa.Uuid))),
         file.c.deleted_at.is_(None),
     )
 
 
 async def list_files(work: UnitOfWork, actor: Actor, page: PageRequest) -> StoredFileList:
     """The files the actor sees, newest first."""
-    places = select(ITEM.id).where(placing(file))
-    opened = places.where(ITEM.id.not_in(select(closed_items(actor).c.id)))
+    places = sa.select(ITEM.id).where(placing(file))
+    opened = places.where(ITEM.id.not_in(sa.select(closed_items(actor).c.id)))
     own = file.c.created_by_user_id == actor.user_id
-    shared = and_(literal(actor.level >= Level.VIEW), file.c.private.is_(False))
-    seen = or_(literal(actor.role in MANAGERS), shared, own)
-    at_root = and_(seen, ~places.exists())
-    statement = _files(actor.workspace_id).where(or_(opened.exists(), at_root))
+    shared = sa.and_(sa.literal(actor.level >= Level.VIEW), file.c.private.is_(False))
+    seen = sa.or_(sa.literal(actor.role in MANAGERS), shared, own)
+    at_root = sa.and_(seen, ~places.exists())
+    statement = _files(actor.workspace_id).where(sa.or_(opened.exists(), at_root))
     shown = await page.descending(work, statement, file.c.created_at, file.c.id, of=FileRow)
     return StoredFileList.of(shown, lambda row: as_stored_file(row, page.keys, work.now))
 
 
-def _files(workspace_id: Id) -> Select[Any]:
-    return select(file).where(file.c.workspace_id == workspace_id, file.c.deleted_at.is_(None))
+def _files(workspace_id: Id) -> sa.Select[Any]:
+    return sa.select(file).where(file.c.workspace_id == workspace_id, file.c.deleted_at.is_(None))
 
 
-def file_sizes(workspace_id: Id) -> Select[Any]:
+def file_sizes(workspace_id: Id) -> sa.Select[Any]:
     """The sizes of the files of a workspace, deleted ones left out."""
     return _files(workspace_id).with_only_columns(file.c.byte_size)
 
@@ -277,11 +261,11 @@ class AssetRow(FileRow, Protocol):
 
 
 _ASSET = PreparedStatement(
-    select(file, ITEM.id.label("item_id"))
+    sa.select(file, ITEM.id.label("item_id"))
     .join(*live_workspace_of(file))
     .outerjoin(*item_placing(file))
     .where(
-        file.c.id == bindparam("id", type_=Uuid),
+        file.c.id == sa.bindparam("id", type_=sa.Uuid),
         file.c.deleted_at.is_(None),
     )
     .limit(1),

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import ARRAY, Select, Uuid, and_, any_, bindparam, func, select
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import array
 
 from models.content.items.joins import way_to_root
@@ -52,20 +52,22 @@ class _Row(Protocol):
     granted: Sequence[Id]
 
 
-def _judged() -> Select[Any]:
-    way = way_to_root(placed_items().where(item.c.id == any_(bindparam("ids", type_=ARRAY(Uuid)))))
-    granted = func.array_agg(item_grant.c.user_id).filter(
+def _judged() -> sa.Select[Any]:
+    way = way_to_root(
+        placed_items().where(item.c.id == sa.any_(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid))))
+    )
+    granted = sa.func.array_agg(item_grant.c.user_id).filter(
         way.c.restrictions == 0, item_grant.c.user_id.is_not(None)
     )
     return (
-        select(
+        sa.select(
             way.c.item_id,
-            func.bool_or(way.c.access_mode == _RESTRICTED).label("restricted"),
-            func.coalesce(granted, array([], type_=Uuid)).label("granted"),
+            sa.func.bool_or(way.c.access_mode == _RESTRICTED).label("restricted"),
+            sa.func.coalesce(granted, array([], type_=sa.Uuid)).label("granted"),
         )
         .outerjoin(
             item_grant,
-            and_(
+            sa.and_(
                 item_grant.c.workspace_id == way.c.workspace_id,
                 item_grant.c.item_id == way.c.passed_id,
             ),

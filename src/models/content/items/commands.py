@@ -11,19 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    FromClause,
-    Select,
-    Update,
-    bindparam,
-    func,
-    insert,
-    literal,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from models.content.items.joins import live, subtree, way_up
 from models.content.items.queries import placement
@@ -39,9 +27,9 @@ from runtime.errors import ConflictError, DeniedError, NotFoundError, Validation
 from runtime.ids import new_id
 from runtime.postgresql.statements import PreparedStatement
 
-_KEY = bindparam("key", type_=BigInteger)
-_SHARED = PreparedStatement(select(func.pg_advisory_xact_lock_shared(_KEY)))
-_EXCLUSIVE = PreparedStatement(select(func.pg_advisory_xact_lock(_KEY)))
+_KEY = sa.bindparam("key", type_=sa.BigInteger)
+_SHARED = PreparedStatement(sa.select(sa.func.pg_advisory_xact_lock_shared(_KEY)))
+_EXCLUSIVE = PreparedStatement(sa.select(sa.func.pg_advisory_xact_lock(_KEY)))
 
 
 async def share_tree(work: UnitOfWork, workspace_id: Id) -> None:
@@ -128,7 +116,7 @@ async def create_item_for(
     item_id = new_id()
     last = last_position(actor.workspace_id, parent_item_id)
     await work.execute(
-        insert(item).values(
+        sa.insert(item).values(
             id=item_id,
             workspace_id=actor.workspace_id,
             parent_item_id=parent_item_id,
@@ -145,10 +133,10 @@ async def create_item_for(
     return item_id
 
 
-def last_position(workspace_id: Id, parent_item_id: Id | None) -> ColumnElement[Any]:
+def last_position(workspace_id: Id, parent_item_id: Id | None) -> sa.ColumnElement[Any]:
     """The position after the last child of a parent."""
     return (
-        select(func.coalesce(func.max(item.c.position), -1) + 1)
+        sa.select(sa.func.coalesce(sa.func.max(item.c.position), -1) + 1)
         .where(
             item.c.workspace_id == workspace_id,
             item.c.parent_item_id.is_not_distinct_from(parent_item_id),
@@ -175,7 +163,7 @@ async def change_item(
     Raises `NotFoundError`, and `ConflictError` when the item is no longer the one that was read.
     """
     statement = (
-        update(item)
+        sa.update(item)
         .where(*live(actor.workspace_id, item_id))
         .values(**values, updated_at=next_updated_at(item.c.updated_at, work.now))
         .returning(item)
@@ -190,7 +178,9 @@ async def change_item(
     return row
 
 
-async def copy_appearance(work: UnitOfWork, actor: Actor, root_id: Id, copies: FromClause) -> None:
+async def copy_appearance(
+    work: UnitOfWork, actor: Actor, root_id: Id, copies: sa.FromClause
+) -> None:
     """Give items what others look like, and who sees them by their mode.
 
     `copies` has columns `old` and `new` of item ids. All but the copy of `root_id` get the
@@ -205,10 +195,10 @@ async def copy_appearance(work: UnitOfWork, actor: Actor, root_id: Id, copies: F
     )
     copied = ("icon", "color", "access_mode", "metadata", "archived")
     await work.execute(
-        update(item).where(*conditions).values({name: original.c[name] for name in copied})
+        sa.update(item).where(*conditions).values({name: original.c[name] for name in copied})
     )
     await work.execute(
-        update(item)
+        sa.update(item)
         .where(*conditions, original.c.id != root_id)
         .values(position=original.c.position)
     )
@@ -223,7 +213,7 @@ async def move_item(work: UnitOfWork, actor: Actor, item_id: Id, body: MoveItem)
     await own_tree(work, actor.workspace_id)
     await check_parent(work, actor, body.parent_item_id)
     below = subtree(actor.workspace_id, item_id)
-    height = await work.scalar(select(func.max(below.c.depth)))
+    height = await work.scalar(sa.select(sa.func.max(below.c.depth)))
     if height is None:
         raise NotFoundError
     if body.parent_item_id is not None:
@@ -248,8 +238,8 @@ async def trash_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
     await own_tree(work, actor.workspace_id)
     below = subtree(actor.workspace_id, item_id)
     trashed = (
-        update(item)
-        .where(item.c.workspace_id == actor.workspace_id, item.c.id.in_(select(below.c.id)))
+        sa.update(item)
+        .where(item.c.workspace_id == actor.workspace_id, item.c.id.in_(sa.select(below.c.id)))
         .values(
             deleted_at=work.now,
             deleted_with=item_id,
@@ -268,7 +258,7 @@ async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
     await own_tree(work, actor.workspace_id)
     above = item.alias("above")
     row = await work.first(
-        select(item, above.c.deleted_at.label("above_deleted_at"))
+        sa.select(item, above.c.deleted_at.label("above_deleted_at"))
         .outerjoin(
             above,
             (above.c.workspace_id == item.c.workspace_id) & (above.c.id == item.c.parent_item_id),
@@ -282,7 +272,7 @@ async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
     if row.above_deleted_at is not None:
         raise ConflictError("The parent of the item is in the trash too. Restore the parent first.")
     restored = (
-        update(item)
+        sa.update(item)
         .where(item.c.workspace_id == actor.workspace_id, item.c.deleted_with == item_id)
         .values(
             deleted_at=None,
@@ -298,7 +288,7 @@ async def archive_item(work: UnitOfWork, actor: Actor, item_id: Id, *, archived:
 
     Raises `NotFoundError`, and `DeniedError` without the kind's write scope.
     """
-    this = select(item).where(*live(actor.workspace_id, item_id))
+    this = sa.select(item).where(*live(actor.workspace_id, item_id))
     row = await work.first(this.with_for_update(), of=ItemRow)
     if row is None:
         raise NotFoundError
@@ -324,23 +314,23 @@ class _ChangedKind(Protocol):
     targets: list[Id] | None
 
 
-async def _change_many(work: UnitOfWork, actor: Actor, item_id: Id, change: Update) -> ItemRow:
+async def _change_many(work: UnitOfWork, actor: Actor, item_id: Id, change: sa.Update) -> ItemRow:
     """Change an item and all that goes with it, if the actor may; gives the row of the item.
 
     A folder may hold a hundred thousand: only what handlers hear of is read.
     """
     changed = change.returning(item.c.kind, item.c.target_id).cte("changed")
     handled = changed.c.kind.in_(kinds_with_handlers()) & changed.c.target_id.is_not(None)
-    targets = func.array_agg(changed.c.target_id).filter(handled).label("targets")
+    targets = sa.func.array_agg(changed.c.target_id).filter(handled).label("targets")
     kinds = await work.rows(
-        select(changed.c.kind, targets).group_by(changed.c.kind), of=_ChangedKind
+        sa.select(changed.c.kind, targets).group_by(changed.c.kind), of=_ChangedKind
     )
     if not kinds:
         raise NotFoundError
     check_scopes(actor, {one.kind for one in kinds})
     by_kind = {one.kind: one.targets or [] for one in kinds}
     await placement_changed(work, actor.workspace_id, by_kind)
-    this = select(item).where(item.c.workspace_id == actor.workspace_id, item.c.id == item_id)
+    this = sa.select(item).where(item.c.workspace_id == actor.workspace_id, item.c.id == item_id)
     row = await work.first(this, of=ItemRow)
     assert row is not None, "it was changed"
     return row
@@ -361,7 +351,7 @@ async def create_items_for(
     targets: Sequence[tuple[Id | None, str]],
 ) -> list[Id]:
     """Give new resources, each with a title, their items, last below a parent that was checked."""
-    first = await work.scalar(select(last_position(workspace_id, parent_item_id)))
+    first = await work.scalar(sa.select(last_position(workspace_id, parent_item_id)))
     rows = [
         {
             "id": new_id(),
@@ -378,7 +368,7 @@ async def create_items_for(
         for place, (target_id, title) in enumerate(targets)
     ]
     if rows:
-        await work.execute(insert(item), rows)
+        await work.execute(sa.insert(item), rows)
     return [row["id"] for row in rows]
 
 
@@ -387,27 +377,27 @@ async def rename_items(work: UnitOfWork, renamed: Sequence[tuple[Id, str, str]])
     if not renamed:
         return
     await work.execute(
-        update(item)
-        .where(item.c.id == bindparam("this"), item.c.title == bindparam("old"))
-        .values(title=bindparam("new"), updated_at=next_updated_at(item.c.updated_at, work.now)),
+        sa.update(item)
+        .where(item.c.id == sa.bindparam("this"), item.c.title == sa.bindparam("old"))
+        .values(title=sa.bindparam("new"), updated_at=next_updated_at(item.c.updated_at, work.now)),
         [{"this": one, "old": old, "new": new} for one, old, new in renamed],
     )
 
 
-def _bundled_rows(workspace_id: Id) -> Select[Any]:
+def _bundled_rows(workspace_id: Id) -> sa.Select[Any]:
     """Items outside the trash with their `depth`, so that those above others come first."""
-    top = select(item, literal(0).label("depth")).where(
+    top = sa.select(item, sa.literal(0).label("depth")).where(
         item.c.workspace_id == workspace_id,
         item.c.parent_item_id.is_(None),
         item.c.deleted_at.is_(None),
     )
     tree = top.cte("tree", recursive=True)
-    below = select(item, tree.c.depth + 1).where(
+    below = sa.select(item, tree.c.depth + 1).where(
         item.c.workspace_id == workspace_id,
         item.c.parent_item_id == tree.c.id,
         item.c.deleted_at.is_(None),
     )
-    return select(tree.union_all(below))
+    return sa.select(tree.union_all(below))
 
 
 ITEMS = BundleKind(

@@ -2,19 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import (
-    CTE,
-    ColumnElement,
-    FromClause,
-    Integer,
-    Select,
-    Uuid,
-    and_,
-    bindparam,
-    case,
-    literal,
-    select,
-)
+import sqlalchemy as sa
 
 from models.content.items.rules import AccessMode, ItemKind
 from models.content.items.tables import item
@@ -27,8 +15,8 @@ _CHILD = item.alias("child")
 
 
 def live(
-    workspace_id: Id | ColumnElement[Id], item_id: Id | ColumnElement[Id]
-) -> tuple[ColumnElement[bool], ...]:
+    workspace_id: Id | sa.ColumnElement[Id], item_id: Id | sa.ColumnElement[Id]
+) -> tuple[sa.ColumnElement[bool], ...]:
     """The conditions of one item that is not in the trash."""
     return (
         item.c.workspace_id == workspace_id,
@@ -38,17 +26,17 @@ def live(
 
 
 _WAY = (
-    select(item.c.id, item.c.parent_item_id)
-    .where(*live(bindparam("workspace_id", type_=Uuid), bindparam("id", type_=Uuid)))
+    sa.select(item.c.id, item.c.parent_item_id)
+    .where(*live(sa.bindparam("workspace_id", type_=sa.Uuid), sa.bindparam("id", type_=sa.Uuid)))
     .cte("way_up", recursive=True)
 )
 _WAY_UP = _WAY.union(
-    select(_PARENT.c.id, _PARENT.c.parent_item_id).where(
-        _PARENT.c.workspace_id == bindparam("workspace_id", type_=Uuid),
+    sa.select(_PARENT.c.id, _PARENT.c.parent_item_id).where(
+        _PARENT.c.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
         _PARENT.c.id == _WAY.c.parent_item_id,
     )
 )
-_ABOVE = PreparedStatement(select(_WAY_UP.c.id))
+_ABOVE = PreparedStatement(sa.select(_WAY_UP.c.id))
 
 
 async def way_up(work: UnitOfWork, workspace_id: Id, item_id: Id) -> list[Id]:
@@ -57,32 +45,34 @@ async def way_up(work: UnitOfWork, workspace_id: Id, item_id: Id) -> list[Id]:
     return [row.id for row in rows]
 
 
-def way_to_root(start: Select[Any]) -> CTE:
+def way_to_root(start: sa.Select[Any]) -> sa.CTE:
     """The items that `placed_items` selects, with all above them."""
     way = start.cte("way", recursive=True)
     # UNION, not UNION ALL: a row met twice ends the walk even if the tree had a cycle.
     return way.union(
-        select(
+        sa.select(
             _PARENT.c.workspace_id,
             way.c.item_id,
             _PARENT.c.id,
             _PARENT.c.parent_item_id,
             _PARENT.c.access_mode,
             _PARENT.c.deleted_at,
-            case((way.c.access_mode == AccessMode.RESTRICTED.value, 1), else_=way.c.restrictions),
+            sa.case(
+                (way.c.access_mode == AccessMode.RESTRICTED.value, 1), else_=way.c.restrictions
+            ),
         ).where(_PARENT.c.workspace_id == way.c.workspace_id, _PARENT.c.id == way.c.parent_item_id)
     )
 
 
-def subtree(workspace_id: Id, item_id: Id) -> CTE:
+def subtree(workspace_id: Id, item_id: Id) -> sa.CTE:
     """An item and what is below it, as far as it is not in the trash: `id` and `depth` from 0."""
     top = (
-        select(item.c.id, literal(0, Integer).label("depth"))
+        sa.select(item.c.id, sa.literal(0, sa.Integer).label("depth"))
         .where(*live(workspace_id, item_id))
         .cte("subtree", recursive=True)
     )
     return top.union_all(
-        select(_CHILD.c.id, top.c.depth + 1).where(
+        sa.select(_CHILD.c.id, top.c.depth + 1).where(
             _CHILD.c.workspace_id == workspace_id,
             _CHILD.c.parent_item_id == top.c.id,
             _CHILD.c.deleted_at.is_(None),
@@ -94,12 +84,12 @@ ITEM = item.c
 """The columns of items in the statements that this module and `queries` begin."""
 
 
-def live_item_of(resource: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+def live_item_of(resource: sa.FromClause) -> tuple[sa.FromClause, sa.ColumnElement[bool]]:
     """The join to the item of a resource's rows, unless it is in the trash.
 
     To be spread: `select(…).join(*live_item_of(resource))`.
     """
-    live_item = and_(
+    live_item = sa.and_(
         item.c.workspace_id == resource.c.workspace_id,
         item.c.id == resource.c.item_id,
         item.c.deleted_at.is_(None),
@@ -107,22 +97,22 @@ def live_item_of(resource: FromClause) -> tuple[FromClause, ColumnElement[bool]]
     return item, live_item
 
 
-def placing(file: FromClause) -> ColumnElement[bool]:
+def placing(file: sa.FromClause) -> sa.ColumnElement[bool]:
     """The condition of the item that places a file, in the trash or not."""
-    return and_(
+    return sa.and_(
         item.c.workspace_id == file.c.workspace_id,
         item.c.kind == ItemKind.FILE.value,
         item.c.target_id == file.c.id,
     )
 
 
-def item_placing(file: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+def item_placing(file: sa.FromClause) -> tuple[sa.FromClause, sa.ColumnElement[bool]]:
     """The join to the item that places a file: `select(…).outerjoin(*item_placing(file))`."""
     return item, placing(file)
 
 
-def live_items(workspace_id: Id, *columns: ColumnElement[Any]) -> Select[Any]:
+def live_items(workspace_id: Id, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
     """The items of a workspace outside the trash: these columns of them, or all."""
-    return select(*(columns or (item,))).where(
+    return sa.select(*(columns or (item,))).where(
         item.c.workspace_id == workspace_id, item.c.deleted_at.is_(None)
     )

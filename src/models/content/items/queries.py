@@ -4,24 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    CTE,
-    ColumnElement,
-    FromClause,
-    Integer,
-    Select,
-    Uuid,
-    and_,
-    any_,
-    bindparam,
-    case,
-    func,
-    literal,
-    null,
-    or_,
-    select,
-)
+import sqlalchemy as sa
 
 from models.content.items.joins import live, subtree, way_to_root
 from models.content.items.rules import TRASH_DAYS, AccessMode, ItemKind
@@ -38,25 +21,25 @@ _CHILD = item.alias("child")
 _RESTRICTED = AccessMode.RESTRICTED.value
 
 
-def placed_items() -> Select[Any]:
+def placed_items() -> sa.Select[Any]:
     """The start of a `PlacementOf`: narrowed by its maker, by joins if need be.
 
     It must take the parameters `id` and `workspace_ids`.
     """
-    return select(
+    return sa.select(
         item.c.workspace_id,
         item.c.id.label("item_id"),
         item.c.id.label("passed_id"),
         item.c.parent_item_id,
         item.c.access_mode,
         item.c.deleted_at,
-        literal(0, Integer).label("restrictions"),
-    ).where(item.c.workspace_id == any_(bindparam("workspace_ids", type_=ARRAY(Uuid))))
+        sa.literal(0, sa.Integer).label("restrictions"),
+    ).where(item.c.workspace_id == sa.any_(sa.bindparam("workspace_ids", type_=sa.ARRAY(sa.Uuid))))
 
 
-def placed(resource: FromClause, item_id: str = "item_id") -> Select[Any]:
+def placed(resource: sa.FromClause, item_id: str = "item_id") -> sa.Select[Any]:
     """`placed_items` with the rows of a resource that name their item in this column."""
-    of_item = and_(
+    of_item = sa.and_(
         resource.c.workspace_id == item.c.workspace_id,
         resource.c[item_id] == item.c.id,
     )
@@ -70,7 +53,7 @@ class PlacementOf:
     count; an item in the trash hides what is below it.
     """
 
-    def __init__(self, start: Select[Any], *, in_trash: bool = False) -> None:
+    def __init__(self, start: sa.Select[Any], *, in_trash: bool = False) -> None:
         """With `in_trash` the trash hides nothing."""
         self._statement = PreparedStatement(_judged(start, in_trash=in_trash))
 
@@ -114,49 +97,49 @@ def _placement(row: _JudgedItem) -> Placement:
     )
 
 
-def _judged(start: Select[Any], *, in_trash: bool) -> Select[Any]:
+def _judged(start: sa.Select[Any], *, in_trash: bool) -> sa.Select[Any]:
     way = way_to_root(start)
     judged = (
-        select(
+        sa.select(
             way.c.workspace_id,
             way.c.item_id,
-            func.bool_or(way.c.access_mode == _RESTRICTED).label("restricted"),
-            func.coalesce(
-                func.max(item_grant.c.level).filter(way.c.restrictions == 0), Level.NONE.value
+            sa.func.bool_or(way.c.access_mode == _RESTRICTED).label("restricted"),
+            sa.func.coalesce(
+                sa.func.max(item_grant.c.level).filter(way.c.restrictions == 0), Level.NONE.value
             ).label("granted"),
         )
         .outerjoin(
             item_grant,
-            and_(
+            sa.and_(
                 item_grant.c.workspace_id == way.c.workspace_id,
                 item_grant.c.item_id == way.c.passed_id,
-                item_grant.c.user_id == bindparam("user_id", type_=Uuid),
+                item_grant.c.user_id == sa.bindparam("user_id", type_=sa.Uuid),
             ),
         )
         .group_by(way.c.workspace_id, way.c.item_id)
     )
-    return judged if in_trash else judged.having(func.bool_and(way.c.deleted_at.is_(None)))
+    return judged if in_trash else judged.having(sa.func.bool_and(way.c.deleted_at.is_(None)))
 
 
-def placement_of(resource: FromClause, item_id: str = "item_id") -> PlacementOf:
+def placement_of(resource: sa.FromClause, item_id: str = "item_id") -> PlacementOf:
     """Finds where a resource is placed by its own id: `await visible(work, workspace_ids, id, …)`.
 
     Its rows name their item in the column `item_id`.
     """
     return PlacementOf(
-        placed(resource, item_id).where(resource.c.id == bindparam("id", type_=Uuid))
+        placed(resource, item_id).where(resource.c.id == sa.bindparam("id", type_=sa.Uuid))
     )
 
 
-placement = PlacementOf(placed_items().where(item.c.id == bindparam("id", type_=Uuid)))
+placement = PlacementOf(placed_items().where(item.c.id == sa.bindparam("id", type_=sa.Uuid)))
 """The place of an item: `await placement(work, workspace_ids, item_id, user_id)`."""
 
 restorable = PlacementOf(
     placed_items().where(
-        item.c.id == bindparam("id", type_=Uuid),
-        or_(
+        item.c.id == sa.bindparam("id", type_=sa.Uuid),
+        sa.or_(
             item.c.deleted_at.is_(None),
-            item.c.deleted_at > func.now() - timedelta(days=TRASH_DAYS),
+            item.c.deleted_at > sa.func.now() - timedelta(days=TRASH_DAYS),
         ),
     ),
     in_trash=True,
@@ -164,7 +147,7 @@ restorable = PlacementOf(
 """The place of an item, or the place it had before the trash, as long as it can come back."""
 
 
-def closed_items(actor: Actor, level: Level = Level.VIEW) -> CTE:
+def closed_items(actor: Actor, level: Level = Level.VIEW) -> sa.CTE:
     """Ids of the items on which this member is below a level, of the whole workspace.
 
     These are the items in the trash; for members who are no managers also the items that neither
@@ -175,62 +158,63 @@ def closed_items(actor: Actor, level: Level = Level.VIEW) -> CTE:
     """
     mine = item.c.workspace_id == actor.workspace_id
     if actor.role in MANAGERS:
-        return select(item.c.id).where(mine, item.c.deleted_at.is_not(None)).cte("closed")
-    return select(item.c.id).where(mine).except_(open_items(actor, level)).cte("closed")
+        return sa.select(item.c.id).where(mine, item.c.deleted_at.is_not(None)).cte("closed")
+    return sa.select(item.c.id).where(mine).except_(open_items(actor, level)).cte("closed")
 
 
-def open_items(actor: Actor, level: Level = Level.VIEW) -> Select[Any]:
+def open_items(actor: Actor, level: Level = Level.VIEW) -> sa.Select[Any]:
     """Ids of what a member sees: from the root and from every grant downwards, until a restriction
     or the trash. Owners and administrators see more: what is restricted, too.
     """
-    granted = select(item_grant.c.item_id).where(
+    granted = sa.select(item_grant.c.item_id).where(
         item_grant.c.workspace_id == actor.workspace_id,
         item_grant.c.user_id == actor.user_id,
         item_grant.c.level >= level,
     )
-    by_role = and_(
-        literal(actor.level >= level),
+    by_role = sa.and_(
+        sa.literal(actor.level >= level),
         item.c.parent_item_id.is_(None),
         item.c.access_mode != _RESTRICTED,
     )
     top = (
-        select(item.c.id)
+        sa.select(item.c.id)
         .where(
             item.c.workspace_id == actor.workspace_id,
             item.c.deleted_at.is_(None),
-            or_(by_role, item.c.id.in_(granted)),
+            sa.or_(by_role, item.c.id.in_(granted)),
         )
         .cte("opened", recursive=True)
     )
     open_tree = top.union(
-        select(_CHILD.c.id).where(
+        sa.select(_CHILD.c.id).where(
             _CHILD.c.workspace_id == actor.workspace_id,
             _CHILD.c.parent_item_id == top.c.id,
             _CHILD.c.access_mode != _RESTRICTED,
             _CHILD.c.deleted_at.is_(None),
         )
     )
-    return select(open_tree.c.id)
+    return sa.select(open_tree.c.id)
 
 
-def sees_items(actor: Actor, *item_ids: ColumnElement[Any]) -> ColumnElement[bool]:
+def sees_items(actor: Actor, *item_ids: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """The condition that this member sees the items in these columns; null is always seen."""
-    closed = select(closed_items(actor).c.id)
-    return and_(*(or_(item_id.is_(None), item_id.not_in(closed)) for item_id in item_ids))
+    closed = sa.select(closed_items(actor).c.id)
+    return sa.and_(*(sa.or_(item_id.is_(None), item_id.not_in(closed)) for item_id in item_ids))
 
 
-def seen_items(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
+def seen_items(actor: Actor, ids: Sequence[Id]) -> sa.Select[Any]:
     """The ids of the items among these that the actor sees."""
-    return select(item.c.id).where(
+    return sa.select(item.c.id).where(
         item.c.workspace_id == actor.workspace_id,
-        item.c.id == func.any(ids),
+        item.c.id == sa.func.any(ids),
         sees_items(actor, item.c.id),
     )
 
 
 _JUDGED = PreparedStatement(
     _judged(
-        placed_items().where(item.c.id == any_(bindparam("ids", type_=ARRAY(Uuid)))), in_trash=True
+        placed_items().where(item.c.id == sa.any_(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid)))),
+        in_trash=True,
     )
 )
 
@@ -252,11 +236,11 @@ async def items_below(work: UnitOfWork, actor: Actor, item_id: Id, limit: int) -
     """An item and what the actor sees below it, from the top down."""
     below = subtree(actor.workspace_id, item_id)
     return await work.rows(
-        select(item)
+        sa.select(item)
         .join(below, below.c.id == item.c.id)
         .where(
             item.c.workspace_id == actor.workspace_id,
-            item.c.id.not_in(select(closed_items(actor).c.id)),
+            item.c.id.not_in(sa.select(closed_items(actor).c.id)),
         )
         .order_by(below.c.depth, item.c.position, item.c.id)
         .limit(limit),
@@ -265,7 +249,9 @@ async def items_below(work: UnitOfWork, actor: Actor, item_id: Id, limit: int) -
 
 
 _ITEM = PreparedStatement(
-    select(item).where(*live(bindparam("workspace_id", type_=Uuid), bindparam("id", type_=Uuid))),
+    sa.select(item).where(
+        *live(sa.bindparam("workspace_id", type_=sa.Uuid), sa.bindparam("id", type_=sa.Uuid))
+    ),
     ItemRow,
 )
 
@@ -281,9 +267,11 @@ async def find_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> ItemRow:
 async def titles_of(work: UnitOfWork, actor: Actor, ids: Collection[Id]) -> Mapping[Id, str]:
     """The titles of items that the actor sees, by the ids of the items and of their targets."""
     columns = item.c
-    named = or_(columns.id.in_(ids), columns.target_id.in_(ids))
+    named = sa.or_(columns.id.in_(ids), columns.target_id.in_(ids))
     mine = columns.workspace_id == actor.workspace_id, sees_items(actor, columns.id)
-    rows = await work.rows(select(columns.id, columns.target_id, columns.title).where(*mine, named))
+    rows = await work.rows(
+        sa.select(columns.id, columns.target_id, columns.title).where(*mine, named)
+    )
     return {id_: row.title for row in rows for id_ in (row.id, row.target_id) if id_ in ids}
 
 
@@ -293,7 +281,7 @@ async def item_of_target(
     """The item of this id, or else the one that places a target; None for one in the trash."""
     of_target = item.c.target_id == target_id if item_id is None else item.c.id == item_id
     here = (item.c.workspace_id == workspace_id, item.c.deleted_at.is_(None))
-    return await work.first(select(item).where(*here, of_target), of=ItemRow)
+    return await work.first(sa.select(item).where(*here, of_target), of=ItemRow)
 
 
 async def get_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> ItemDetail:
@@ -342,11 +330,11 @@ async def list_items(
 
     Raises `NotFoundError` for a parent the actor does not see.
     """
-    statement = select(item).where(
+    statement = sa.select(item).where(
         item.c.workspace_id == actor.workspace_id,
         item.c.deleted_at.is_(None),
         item.c.archived.is_(archived),
-        item.c.id.not_in(select(closed_items(actor).c.id)),
+        item.c.id.not_in(sa.select(closed_items(actor).c.id)),
     )
     if kind is not None:
         statement = statement.where(item.c.kind == kind.value)
@@ -361,7 +349,7 @@ async def list_items(
 
 async def _children_of(
     work: UnitOfWork, actor: Actor, parent_id: Id | Literal["root"]
-) -> ColumnElement[bool]:
+) -> sa.ColumnElement[bool]:
     if isinstance(parent_id, str):
         return item.c.parent_item_id.is_(None)
     if await placement.level(work, actor, parent_id) < Level.VIEW:
@@ -369,15 +357,17 @@ async def _children_of(
     return item.c.parent_item_id == parent_id
 
 
-def items_titled(actor: Actor, text: str, closed_items: CTE) -> Select[Any]:
+def items_titled(actor: Actor, text: str, closed_items: sa.CTE) -> sa.Select[Any]:
     """The items with the text in their titles; none archived, in the trash or in `closed_items`."""
     is_database = item.c.kind == ItemKind.DATABASE.value
-    return select(
+    return sa.select(
         item.c.id,
         item.c.title,
         item.c.id.label("item_id"),
         item.c.kind.label("item_kind"),
-        case((is_database, item.c.target_id), else_=null()).cast(Uuid).label("database_id"),
+        sa.case((is_database, item.c.target_id), else_=sa.null())
+        .cast(sa.Uuid)
+        .label("database_id"),
         item.c.icon,
         item.c.updated_at,
     ).where(
@@ -385,5 +375,5 @@ def items_titled(actor: Actor, text: str, closed_items: CTE) -> Select[Any]:
         item.c.deleted_at.is_(None),
         item.c.archived.is_(False),
         item.c.title.icontains(text, autoescape=True),
-        item.c.id.not_in(select(closed_items.c.id)),
+        item.c.id.not_in(sa.select(closed_items.c.id)),
     )

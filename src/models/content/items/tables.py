@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -21,13 +21,13 @@ class Item(SQLModel, table=True):
 
     __tablename__ = "item"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         same_workspace("parent_item_id", "item.id"),
         one_of("kind", ItemKind),
         one_of("access_mode", AccessMode),
-        CheckConstraint("parent_item_id <> id", name="not_its_own_parent"),
-        Index(
+        sa.CheckConstraint("parent_item_id <> id", name="not_its_own_parent"),
+        sa.Index(
             "ix_item_workspace_id_parent_item_id_position_id",
             "workspace_id",
             "parent_item_id",
@@ -64,13 +64,13 @@ class Item(SQLModel, table=True):
     icon: str | None = None
     color: str | None = None
     position: float
-    archived: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    archived: bool = Field(default=False, sa_column_kwargs={"server_default": sa.text("false")})
     access_mode: str = Field(
-        default=AccessMode.OPEN, sa_column_kwargs={"server_default": text("'open'")}
+        default=AccessMode.OPEN, sa_column_kwargs={"server_default": sa.text("'open'")}
     )
     metadata_: dict[str, Any] = Field(
         sa_type=JSONB,
-        sa_column_kwargs={"name": "metadata", "server_default": text("'{}'::jsonb")},
+        sa_column_kwargs={"name": "metadata", "server_default": sa.text("'{}'::jsonb")},
     )
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
@@ -85,8 +85,8 @@ class ItemGrant(SQLModel, table=True):
     __table_args__ = (
         same_workspace("item_id", "item.id", ondelete="CASCADE"),
         same_workspace("user_id", "workspace_member.user_id", ondelete="CASCADE"),
-        CheckConstraint("level BETWEEN 1 AND 5", name="level"),
-        Index("ix_item_grant_workspace_id_user_id", "workspace_id", "user_id"),
+        sa.CheckConstraint("level BETWEEN 1 AND 5", name="level"),
+        sa.Index("ix_item_grant_workspace_id_user_id", "workspace_id", "user_id"),
     )
 
     workspace_id: Id = Field(primary_key=True)

@@ -4,37 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Integer, delete, func, literal, select, tuple_, update
+import sqlalchemy as sa
 
-from models.content.surfaces.changes import (
-    check_references,
-    check_version,
-    close_change,
-    hold_surface,
-    home_of,
-    notify_mentioned,
-    store_blocks,
-)
+from models.content.surfaces import changes, shapes
 from models.content.surfaces.queries import BlockRow, block_detail, find_block, nested, this_block
+from models.content.surfaces.rules import tree
 from models.content.surfaces.rules.contents import SurfaceKind, may_hold
-from models.content.surfaces.rules.tree import (
-    MAX_DEPTH,
-    TOP,
-    Frame,
-    Place,
-    frame_problems,
-    kind_problem,
-    plan_blocks,
-    read_content,
-)
-from models.content.surfaces.shapes import (
-    MAX_ADDED,
-    AddBlocks,
-    AddedBlocks,
-    ChangedBlock,
-    DeletedBlock,
-    UpdateBlock,
-)
 from models.content.surfaces.tables import Block, block
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
@@ -49,37 +24,43 @@ async def add_blocks(
     work: UnitOfWork,
     actor: Actor,
     surface_id: Id,
-    body: AddBlocks,
+    body: shapes.AddBlocks,
     expected_version: int | None = None,
-) -> AddedBlocks:
+) -> shapes.AddedBlocks:
     """Add blocks at the top or in another block: after one that is there, or after all of them.
 
     Raises `NotFoundError`, also for the parent and for what contents name, `ValidationError` below
     `blocks`, and `ConflictError` for a surface changed since and for an id in use.
     """
-    surface_row = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
+    surface_row = await changes.hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
     place = await _place(work, actor, surface_id, body.parent_block_id)
     if "after_block_id" in body.model_fields_set:
         place = await _behind(work, actor, surface_id, place, body.after_block_id, len(body.blocks))
-    blocks = plan_blocks(SurfaceKind(surface_row.kind), body.blocks, place, new_id, most=MAX_ADDED)
+    blocks = tree.plan_blocks(
+        SurfaceKind(surface_row.kind), body.blocks, place, new_id, most=shapes.MAX_ADDED
+    )
     own = [entry.id for entry in blocks]
-    await check_references(work, actor, surface_id, [entry.content for entry in blocks], own)
-    check_version(surface_row, expected_version)
+    await changes.check_references(
+        work, actor, surface_id, [entry.content for entry in blocks], own
+    )
+    changes.check_version(surface_row, expected_version)
     conditions = (
         block.c.workspace_id == actor.workspace_id,
         block.c.surface_id == surface_id,
-        block.c.id == func.any(own),
+        block.c.id == sa.func.any(own),
     )
-    duplicate = await work.first(select(block.c.id).where(*conditions).limit(1))
+    duplicate = await work.first(sa.select(block.c.id).where(*conditions).limit(1))
     if duplicate is not None:
         raise ConflictError(f"The surface already has a block with the id {duplicate.id}.")
-    await store_blocks(work, actor, surface_id, blocks)
-    await notify_mentioned(
-        work, actor, home_of(surface_row), {entry.id: entry.content for entry in blocks}
+    await changes.store_blocks(work, actor, surface_id, blocks)
+    await changes.notify_mentioned(
+        work, actor, changes.home_of(surface_row), {entry.id: entry.content for entry in blocks}
     )
-    new_surface = await close_change(work, actor, surface_row)
-    rows = await work.rows(select(block).where(*conditions), of=Block)
-    return AddedBlocks(blocks=nested(rows, body.parent_block_id), version=new_surface.version)
+    new_surface = await changes.close_change(work, actor, surface_row)
+    rows = await work.rows(sa.select(block).where(*conditions), of=Block)
+    return shapes.AddedBlocks(
+        blocks=nested(rows, body.parent_block_id), version=new_surface.version
+    )
 
 
 async def update_block(
@@ -87,15 +68,15 @@ async def update_block(
     actor: Actor,
     surface_id: Id,
     block_id: Id,
-    body: UpdateBlock,
+    body: shapes.UpdateBlock,
     expected_version: int | None = None,
-) -> ChangedBlock:
+) -> shapes.ChangedBlock:
     """Change a block's kind, content or place, or move it with what is nested in it.
 
     Raises `NotFoundError`, also for the new parent and for what the content names,
     `ValidationError`, and `ConflictError` for a surface or a block changed since.
     """
-    surface_row = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
+    surface_row = await changes.hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
     surface = SurfaceKind(surface_row.kind)
     row = await find_block(work, actor, surface_id, block_id)
     if body.expected_updated_at is not None and body.expected_updated_at != row.updated_at:
@@ -107,17 +88,19 @@ async def update_block(
         **_framed(surface, row, body),
         **_rewritten(surface, row, body),
     }
-    await check_references(work, actor, surface_id, [values.get("content")])
-    check_version(surface_row, expected_version)
+    await changes.check_references(work, actor, surface_id, [values.get("content")])
+    changes.check_version(surface_row, expected_version)
     await work.execute(
-        update(block)
+        sa.update(block)
         .where(*this_block(actor, surface_id, block_id))
         .values(**values, updated_at=next_updated_at(block.c.updated_at, work.now))
     )
-    await notify_mentioned(work, actor, home_of(surface_row), {block_id: values.get("content", {})})
-    new_surface = await close_change(work, actor, surface_row)
+    await changes.notify_mentioned(
+        work, actor, changes.home_of(surface_row), {block_id: values.get("content", {})}
+    )
+    new_surface = await changes.close_change(work, actor, surface_row)
     shown = block_detail(await find_block(work, actor, surface_id, block_id))
-    return ChangedBlock(block=shown, version=new_surface.version)
+    return shapes.ChangedBlock(block=shown, version=new_surface.version)
 
 
 async def delete_block(
@@ -126,34 +109,34 @@ async def delete_block(
     surface_id: Id,
     block_id: Id,
     expected_version: int | None = None,
-) -> DeletedBlock:
+) -> shapes.DeletedBlock:
     """Delete a block with what is nested in it.
 
     Raises `NotFoundError`, and `ConflictError` for a surface changed since.
     """
-    surface_row = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
+    surface_row = await changes.hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
     await find_block(work, actor, surface_id, block_id)
-    check_version(surface_row, expected_version)
-    await work.execute(delete(block).where(*this_block(actor, surface_id, block_id)))
-    new_surface = await close_change(work, actor, surface_row)
-    return DeletedBlock(id=block_id, version=new_surface.version)
+    changes.check_version(surface_row, expected_version)
+    await work.execute(sa.delete(block).where(*this_block(actor, surface_id, block_id)))
+    new_surface = await changes.close_change(work, actor, surface_row)
+    return shapes.DeletedBlock(id=block_id, version=new_surface.version)
 
 
-async def _place(work: UnitOfWork, actor: Actor, surface_id: Id, parent: Id | None) -> Place:
+async def _place(work: UnitOfWork, actor: Actor, surface_id: Id, parent: Id | None) -> tree.Place:
     """The end of the blocks in `parent`, or at the top. Raises `NotFoundError`."""
     last = await work.scalar(
-        select(func.coalesce(func.max(block.c.position), TOP.last)).where(
+        sa.select(sa.func.coalesce(sa.func.max(block.c.position), tree.TOP.last)).where(
             block.c.workspace_id == actor.workspace_id,
             block.c.surface_id == surface_id,
             block.c.parent_block_id.is_not_distinct_from(parent),
         )
     )
     if parent is None:
-        return Place(last=last)
+        return tree.Place(last=last)
     way = await _way_up(work, actor, surface_id, parent)
     if not way:
         raise NotFoundError("block")
-    return Place(
+    return tree.Place(
         parent_block_id=parent,
         parent_kind=way[0].kind,
         way=tuple(row.id for row in way),
@@ -166,8 +149,8 @@ _NARROWEST = 1e-3
 
 
 async def _behind(
-    work: UnitOfWork, actor: Actor, surface_id: Id, end: Place, after: Id | None, count: int
-) -> Place:
+    work: UnitOfWork, actor: Actor, surface_id: Id, end: tree.Place, after: Id | None, count: int
+) -> tree.Place:
     """The place of `count` blocks behind a sibling, or before all blocks of a parent.
 
     `end` is the place after all of them. Raises `NotFoundError` for a sibling that is elsewhere.
@@ -177,14 +160,14 @@ async def _behind(
         block.c.surface_id == surface_id,
         block.c.parent_block_id.is_not_distinct_from(end.parent_block_id),
     )
-    order = tuple_(block.c.position, block.c.id)
-    following: tuple[ColumnElement[bool], ...] = siblings
+    order = sa.tuple_(block.c.position, block.c.id)
+    following: tuple[sa.ColumnElement[bool], ...] = siblings
     last: float | None = None
     if after is not None:
-        here = select(block.c.position).where(*siblings, block.c.id == after)
+        here = sa.select(block.c.position).where(*siblings, block.c.id == after)
         last = float((await work.one(here, "block")).position)
-        following = (*siblings, order > tuple_(last, after))
-    first = await work.scalar(select(func.min(block.c.position)).where(*following))
+        following = (*siblings, order > sa.tuple_(last, after))
+    first = await work.scalar(sa.select(sa.func.min(block.c.position)).where(*following))
     if first is None:
         return end
     if last is None:
@@ -192,7 +175,7 @@ async def _behind(
     step = (first - last) / (count + 1)
     if step < _NARROWEST:
         step = 1
-        moved = update(block).where(*following)
+        moved = sa.update(block).where(*following)
         await work.execute(moved.values(position=block.c.position + count + 1))
     return replace(end, last=last, step=step)
 
@@ -207,38 +190,40 @@ async def _way_up(
 ) -> Sequence[_BlockAbove]:
     """A block, the one it is nested in, and so on to the top; nothing for no block."""
     way = (
-        select(block.c.id, block.c.kind, block.c.parent_block_id, literal(0, Integer).label("up"))
+        sa.select(
+            block.c.id, block.c.kind, block.c.parent_block_id, sa.literal(0, sa.Integer).label("up")
+        )
         .where(*this_block(actor, surface_id, block_id))
         .cte("way", recursive=True)
     )
     way = way.union_all(
-        select(block.c.id, block.c.kind, block.c.parent_block_id, way.c.up + 1).where(
+        sa.select(block.c.id, block.c.kind, block.c.parent_block_id, way.c.up + 1).where(
             *this_block(actor, surface_id, way.c.parent_block_id)
         )
     )
-    return await work.rows(select(way.c.id, way.c.kind).order_by(way.c.up), of=_BlockAbove)
+    return await work.rows(sa.select(way.c.id, way.c.kind).order_by(way.c.up), of=_BlockAbove)
 
 
 async def _height(work: UnitOfWork, actor: Actor, row: BlockRow) -> int:
     """The number of levels of a block with what is nested in it."""
     below = (
-        select(block.c.id, literal(1, Integer).label("level"))
+        sa.select(block.c.id, sa.literal(1, sa.Integer).label("level"))
         .where(*this_block(actor, row.surface_id, row.id))
         .cte("below", recursive=True)
     )
     below = below.union_all(
-        select(block.c.id, below.c.level + 1).where(
+        sa.select(block.c.id, below.c.level + 1).where(
             block.c.workspace_id == actor.workspace_id,
             block.c.surface_id == row.surface_id,
             block.c.parent_block_id == below.c.id,
         )
     )
-    return int(await work.scalar(select(func.max(below.c.level))))
+    return int(await work.scalar(sa.select(sa.func.max(below.c.level))))
 
 
 async def _destination(
-    work: UnitOfWork, actor: Actor, row: BlockRow, body: UpdateBlock
-) -> Place | None:
+    work: UnitOfWork, actor: Actor, row: BlockRow, body: shapes.UpdateBlock
+) -> tree.Place | None:
     """The place a block is moved to, or None for one that stays where it is."""
     named, follows = body.model_fields_set, "after_block_id" in body.model_fields_set
     parent = body.parent_block_id if "parent_block_id" in named else row.parent_block_id
@@ -251,9 +236,9 @@ async def _destination(
         place = await _behind(work, actor, row.surface_id, place, body.after_block_id, 1)
     if row.id in place.way:
         raise ValidationError.at("parentBlockId", "is the block itself or nested in it")
-    if place.depth + await _height(work, actor, row) > MAX_DEPTH:
+    if place.depth + await _height(work, actor, row) > tree.MAX_DEPTH:
         raise ValidationError.at(
-            "parentBlockId", f"would nest blocks more than {MAX_DEPTH} levels deep"
+            "parentBlockId", f"would nest blocks more than {tree.MAX_DEPTH} levels deep"
         )
     return place
 
@@ -263,22 +248,22 @@ async def _check_nesting(
     actor: Actor,
     surface: SurfaceKind,
     row: BlockRow,
-    body: UpdateBlock,
-    destination: Place | None,
+    body: shapes.UpdateBlock,
+    destination: tree.Place | None,
 ) -> None:
     """A block of this kind may stand where it is going, and hold what is nested in it."""
     kind = body.kind or row.kind
     if destination is None and kind == row.kind:
         return
     entries = await work.rows(
-        select(block.c.kind, block.c.id).where(
+        sa.select(block.c.kind, block.c.id).where(
             block.c.workspace_id == actor.workspace_id,
             block.c.surface_id == row.surface_id,
             (block.c.id == row.parent_block_id) | (block.c.parent_block_id == row.id),
         )
     )
     parent = next((entry.kind for entry in entries if entry.id == row.parent_block_id), None)
-    problem = kind_problem(
+    problem = tree.kind_problem(
         surface, parent if destination is None else destination.parent_kind, kind
     )
     if problem is not None:
@@ -289,7 +274,7 @@ async def _check_nesting(
             raise ValidationError.at("kind", f"cannot hold the {inner} that is nested in it")
 
 
-def _moved(body: UpdateBlock, destination: Place | None) -> dict[str, Any]:
+def _moved(body: shapes.UpdateBlock, destination: tree.Place | None) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if destination is not None:
         position = destination.last + destination.step
@@ -302,18 +287,18 @@ def _moved(body: UpdateBlock, destination: Place | None) -> dict[str, Any]:
 _SIDES = ("x", "y", "w", "h")
 
 
-def _framed(surface: SurfaceKind, row: BlockRow, body: UpdateBlock) -> dict[str, Any]:
+def _framed(surface: SurfaceKind, row: BlockRow, body: shapes.UpdateBlock) -> dict[str, Any]:
     sides = {side: getattr(body if side in body.model_fields_set else row, side) for side in _SIDES}
-    problems = frame_problems(surface, body.kind or row.kind, Frame(**sides))
+    problems = tree.frame_problems(surface, body.kind or row.kind, tree.Frame(**sides))
     refuse([Detail(key, message) for key, message in problems])
     return sides
 
 
-def _rewritten(surface: SurfaceKind, row: BlockRow, body: UpdateBlock) -> dict[str, Any]:
+def _rewritten(surface: SurfaceKind, row: BlockRow, body: shapes.UpdateBlock) -> dict[str, Any]:
     """The new kind must take the content, whether that is new too or not."""
     kind = body.kind or row.kind
     if body.content is None and kind == row.kind:
         return {}
     raw = row.content if body.content is None else body.content
-    content, size = read_content(surface, kind, raw, "content")
+    content, size = tree.read_content(surface, kind, raw, "content")
     return {"kind": kind, "content": content, "byte_size": size}

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import sqlalchemy as sa
 from pydantic import ValidationError as ShapeError
-from sqlalchemy import ColumnElement, FromClause, and_, or_, select
 
 from models.content.items.joins import ITEM, live_items
 from models.content.surfaces.rules.contents import BLOCKS
@@ -14,20 +14,20 @@ from models.core.bundles import USER, BundleKind, ImportTarget, Row, Stage
 from models.core.problems import sentence
 from runtime.database import UnitOfWork
 
-LiveContent = Callable[[FromClause], ColumnElement[bool]]
+LiveContent = Callable[[sa.FromClause], sa.ColumnElement[bool]]
 """Takes the columns of surfaces; whether what they are the content of is outside the trash."""
 
-_Live = Callable[[Id], ColumnElement[bool]]
+_Live = Callable[[Id], sa.ColumnElement[bool]]
 _FILE = "surfaces.ndjson"
 
 
 def surface_kinds(live_content: LiveContent) -> tuple[BundleKind, BundleKind, BundleKind]:
     """Surfaces of items, records and templates, and the blocks and comments on them."""
 
-    def live(workspace_id: Id) -> ColumnElement[bool]:
+    def live(workspace_id: Id) -> sa.ColumnElement[bool]:
         own = surface.c.item_id.in_(live_items(workspace_id, ITEM.id))
-        content = and_(surface.c.item_id.is_(None), live_content(surface))
-        return and_(surface.c.workspace_id == workspace_id, or_(own, content))
+        content = sa.and_(surface.c.item_id.is_(None), live_content(surface))
+        return sa.and_(surface.c.workspace_id == workspace_id, sa.or_(own, content))
 
     return _surfaces(live), _blocks(live), _comments(live)
 
@@ -38,7 +38,7 @@ def _surfaces(live: _Live) -> BundleKind:
         stage=Stage.CONTENT,
         file=_FILE,
         table=surface,
-        rows=lambda workspace_id: select(surface).where(live(workspace_id)),
+        rows=lambda workspace_id: sa.select(surface).where(live(workspace_id)),
         references={"item_id": "item", "database_id": "database", "record_id": "record"},
         required=("item_id", "database_id", "record_id"),
         contents=("settings",),
@@ -46,7 +46,7 @@ def _surfaces(live: _Live) -> BundleKind:
 
 
 def _blocks(live: _Live) -> BundleKind:
-    on = select(block).join(surface, _on(block))
+    on = sa.select(block).join(surface, _on(block))
     return BundleKind(
         name="block",
         stage=Stage.CONTENT,
@@ -65,7 +65,7 @@ def _blocks(live: _Live) -> BundleKind:
 
 
 def _comments(live: _Live) -> BundleKind:
-    on = select(surface_comment).join(surface, _on(surface_comment))
+    on = sa.select(surface_comment).join(surface, _on(surface_comment))
     return BundleKind(
         name="surface_comment",
         stage=Stage.CONTENT,
@@ -82,8 +82,10 @@ def _comments(live: _Live) -> BundleKind:
     )
 
 
-def _on(table: FromClause) -> ColumnElement[bool]:
-    return and_(surface.c.workspace_id == table.c.workspace_id, surface.c.id == table.c.surface_id)
+def _on(table: sa.FromClause) -> sa.ColumnElement[bool]:
+    return sa.and_(
+        surface.c.workspace_id == table.c.workspace_id, surface.c.id == table.c.surface_id
+    )
 
 
 def _block_problem(row: Row) -> str | None:

@@ -6,23 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    Float,
-    Integer,
-    Select,
-    Text,
-    Uuid,
-    any_,
-    bindparam,
-    cast,
-    column,
-    func,
-    literal,
-    select,
-    tuple_,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.types import TypeEngine
 
@@ -64,7 +48,7 @@ async def hold_surface(work: UnitOfWork, actor: Actor, surface_id: Id, scope: Sc
     Raises `NotFoundError`, `DeniedError` for an actor without the scope.
     """
     row = await work.one(
-        select(surface)
+        sa.select(surface)
         .where(surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_id)
         .with_for_update(key_share=True),
         "surface",
@@ -100,9 +84,9 @@ async def close_change(
     Raises `ValidationError` at `blocks` for more than a surface holds.
     """
     sizes = await work.first(
-        select(func.count().label("blocks"), func.sum(block.c.byte_size).label("bytes")).where(
-            block.c.workspace_id == actor.workspace_id, block.c.surface_id == surface_row.id
-        )
+        sa.select(
+            sa.func.count().label("blocks"), sa.func.sum(block.c.byte_size).label("bytes")
+        ).where(block.c.workspace_id == actor.workspace_id, block.c.surface_id == surface_row.id)
     )
     assert sizes is not None
     limit = most_blocks(SurfaceKind(surface_row.kind))
@@ -111,12 +95,12 @@ async def close_change(
     if (sizes.bytes or 0) > MAX_BYTES:
         raise ValidationError.at("blocks", f"are larger than {MAX_BYTES >> 20} MiB in total")
     new_surface = await work.first(
-        update(surface)
+        sa.update(surface)
         .where(surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_row.id)
         .values(
             version=surface.c.version + 1,
             settings=surface.c.settings if settings is None else settings,
-            updated_at=func.greatest(literal(work.now, Timestamp), surface.c.updated_at),
+            updated_at=sa.func.greatest(sa.literal(work.now, Timestamp), surface.c.updated_at),
         )
         .returning(surface),
         of=Surface,
@@ -126,29 +110,29 @@ async def close_change(
 
 
 _COLUMNS: dict[str, TypeEngine[Any]] = {
-    "id": Uuid(),
-    "parent_block_id": Uuid(),
-    "kind": Text(),
-    "position": Float(53),
+    "id": sa.Uuid(),
+    "parent_block_id": sa.Uuid(),
+    "kind": sa.Text(),
+    "position": sa.Float(53),
     "content": JSONB(),
-    "byte_size": Integer(),
-    "x": Float(53),
-    "y": Float(53),
-    "w": Float(53),
-    "h": Float(53),
+    "byte_size": sa.Integer(),
+    "x": sa.Float(53),
+    "y": sa.Float(53),
+    "w": sa.Float(53),
+    "h": sa.Float(53),
 }
 _PLANNED = (
-    func.jsonb_to_recordset(bindparam("planned", type_=JSONB))
-    .table_valued(*(column(name, sql_type) for name, sql_type in _COLUMNS.items()))
+    sa.func.jsonb_to_recordset(sa.bindparam("planned", type_=JSONB))
+    .table_valued(*(sa.column(name, sql_type) for name, sql_type in _COLUMNS.items()))
     .render_derived(name="planned", with_types=True)
 )
 _INSERT = insert(block).from_select(
     ["workspace_id", "surface_id", "created_at", "updated_at", *_COLUMNS],
-    select(
-        bindparam("workspace_id", type_=Uuid),
-        bindparam("surface_id", type_=Uuid),
-        bindparam("now", type_=Timestamp),
-        bindparam("now", type_=Timestamp),
+    sa.select(
+        sa.bindparam("workspace_id", type_=sa.Uuid),
+        sa.bindparam("surface_id", type_=sa.Uuid),
+        sa.bindparam("now", type_=Timestamp),
+        sa.bindparam("now", type_=Timestamp),
         *_PLANNED.c,
     ),
 )
@@ -157,13 +141,13 @@ _STORE = _INSERT.on_conflict_do_update(
     index_elements=["surface_id", "id"],
     set_={
         **{name: _INSERT.excluded[name] for name in _COLUMNS if name != "id"},
-        "updated_at": func.greatest(
+        "updated_at": sa.func.greatest(
             _INSERT.excluded.updated_at, block.c.updated_at + timedelta(milliseconds=1)
         ),
     },
     # What stays as it is keeps its time, and costs no new row version.
-    where=tuple_(*(block.c[name] for name in _CHANGING)).is_distinct_from(
-        tuple_(*(_INSERT.excluded[name] for name in _CHANGING))
+    where=sa.tuple_(*(block.c[name] for name in _CHANGING)).is_distinct_from(
+        sa.tuple_(*(_INSERT.excluded[name] for name in _CHANGING))
     ),
 )
 
@@ -214,31 +198,31 @@ async def check_references(
 async def _named_already(
     work: UnitOfWork, actor: Actor, surface_id: Id, missing: set[Reference]
 ) -> set[Reference]:
-    patterns = literal([f"%{reference.id}%" for reference in missing], ARRAY(Text))
+    patterns = sa.literal([f"%{reference.id}%" for reference in missing], sa.ARRAY(sa.Text))
     rows = await work.rows(
-        select(block.c.content).where(
+        sa.select(block.c.content).where(
             block.c.workspace_id == actor.workspace_id,
             block.c.surface_id == surface_id,
-            cast(block.c.content, Text).like(any_(patterns)),
+            sa.cast(block.c.content, sa.Text).like(sa.any_(patterns)),
         )
     )
     return references([row.content for row in rows])
 
 
-def _users(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
+def _users(actor: Actor, ids: Sequence[Id]) -> sa.Select[Any]:
     member = members_among(actor.workspace_id, ids).subquery()
-    return select(member.c.user_id.label("id"))
+    return sa.select(member.c.user_id.label("id"))
 
 
-def _blocks(actor: Actor, surface_id: Id, ids: Sequence[Id]) -> Select[Any]:
-    return select(block.c.id).where(
+def _blocks(actor: Actor, surface_id: Id, ids: Sequence[Id]) -> sa.Select[Any]:
+    return sa.select(block.c.id).where(
         block.c.workspace_id == actor.workspace_id,
         block.c.surface_id == surface_id,
-        block.c.id == func.any(ids),
+        block.c.id == sa.func.any(ids),
     )
 
 
-Seen = Callable[[Actor, Sequence[Id]], Select[Any]]
+Seen = Callable[[Actor, Sequence[Id]], sa.Select[Any]]
 """Selects, as `id`, the ids among these that the actor sees."""
 
 _SEEN: dict[str, Seen] = {"item": seen_items, "file": unhidden_files, "user": _users}
@@ -330,7 +314,7 @@ async def notify_of_comment(
 async def _authors(work: UnitOfWork, comment: SurfaceComment) -> set[Id]:
     thread = comment.parent_comment_id
     statement = (
-        select(_comment.author_user_id)
+        sa.select(_comment.author_user_id)
         .where(
             _comment.workspace_id == comment.workspace_id, _comment.surface_id == comment.surface_id
         )

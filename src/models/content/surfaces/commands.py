@@ -3,47 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import sqlalchemy as sa
 from pydantic import ValidationError as ShapeError
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    Insert,
-    Select,
-    Uuid,
-    column,
-    delete,
-    func,
-    insert,
-    literal,
-    select,
-    update,
-)
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.content.surfaces.changes import (
-    Home,
-    check_references,
-    check_settings,
-    check_version,
-    close_change,
-    hold_surface,
-    home_of,
-    most_blocks,
-    notify_mentioned,
-    notify_of_comment,
-    store_blocks,
-)
+from models.content.surfaces import changes, shapes
 from models.content.surfaces.queries import detail, find_block, find_surface
 from models.content.surfaces.rules.contents import SurfaceKind
 from models.content.surfaces.rules.tree import TOP, plan_blocks
-from models.content.surfaces.shapes import (
-    CommentDetail,
-    CreateComment,
-    ReplaceSurface,
-    SurfaceContent,
-    SurfaceDetail,
-    UpdateComment,
-)
 from models.content.surfaces.tables import SurfaceComment, block, surface, surface_comment
 from models.core.access.rules import Actor, Level, Placement, Scope, level_on
 from models.core.base import Deleted, Id, JsonObject
@@ -71,16 +38,16 @@ async def create_surface(
     """
     new_surface_id = surface_id or new_id()
     body = _read(content or {}, path)
-    check_settings(body.settings or {}, f"{path}.settings")
+    changes.check_settings(body.settings or {}, f"{path}.settings")
     blocks = plan_blocks(
-        kind, body.blocks, TOP, new_id, most=most_blocks(kind), path=f"{path}.blocks"
+        kind, body.blocks, TOP, new_id, most=changes.most_blocks(kind), path=f"{path}.blocks"
     )
     contents, own = [one.content for one in blocks], [one.id for one in blocks]
-    await check_references(work, actor, new_surface_id, contents, own)
+    await changes.check_references(work, actor, new_surface_id, contents, own)
     await _insert(work, actor, new_surface_id, kind, settings=body.settings or {}, item_id=item_id)
-    await store_blocks(work, actor, new_surface_id, blocks)
-    here = Home(id=new_surface_id, item_id=item_id)
-    await notify_mentioned(work, actor, here, {one.id: one.content for one in blocks})
+    await changes.store_blocks(work, actor, new_surface_id, blocks)
+    here = changes.Home(id=new_surface_id, item_id=item_id)
+    await changes.notify_mentioned(work, actor, here, {one.id: one.content for one in blocks})
     return new_surface_id
 
 
@@ -108,35 +75,39 @@ async def replace_surface(
     work: UnitOfWork,
     actor: Actor,
     surface_id: Id,
-    body: ReplaceSurface,
+    body: shapes.ReplaceSurface,
     expected_version: int | None = None,
-) -> SurfaceDetail:
+) -> shapes.SurfaceDetail:
     """Replace the whole content of a surface.
 
     Raises `NotFoundError`, also for what the content names, `ValidationError` at `settings` or
     below `blocks`, and `ConflictError` when the surface is no longer the one that was read.
     """
-    surface_row = await hold_surface(work, actor, surface_id, Scope.SURFACES_WRITE)
+    surface_row = await changes.hold_surface(work, actor, surface_id, Scope.SURFACES_WRITE)
     kind = SurfaceKind(surface_row.kind)
-    check_settings(body.settings, "settings")
-    blocks = plan_blocks(kind, body.blocks, TOP, new_id, most=most_blocks(kind))
+    changes.check_settings(body.settings, "settings")
+    blocks = plan_blocks(kind, body.blocks, TOP, new_id, most=changes.most_blocks(kind))
     own = [entry.id for entry in blocks]
-    await check_references(work, actor, surface_id, [entry.content for entry in blocks], own)
-    check_version(
+    await changes.check_references(
+        work, actor, surface_id, [entry.content for entry in blocks], own
+    )
+    changes.check_version(
         surface_row, body.expected_version if expected_version is None else expected_version
     )
     # First what stays, then the rest goes: a block moved out of one that goes must outlive it.
-    await store_blocks(work, actor, surface_id, blocks)
+    await changes.store_blocks(work, actor, surface_id, blocks)
     await work.execute(
-        delete(block).where(
+        sa.delete(block).where(
             block.c.workspace_id == actor.workspace_id,
             block.c.surface_id == surface_id,
-            block.c.id != func.all(own),
+            block.c.id != sa.func.all(own),
         )
     )
-    here = home_of(surface_row)
-    await notify_mentioned(work, actor, here, {entry.id: entry.content for entry in blocks})
-    return await detail(work, actor, await close_change(work, actor, surface_row, body.settings))
+    here = changes.home_of(surface_row)
+    await changes.notify_mentioned(work, actor, here, {entry.id: entry.content for entry in blocks})
+    return await detail(
+        work, actor, await changes.close_change(work, actor, surface_row, body.settings)
+    )
 
 
 async def create_content_surface(
@@ -152,7 +123,7 @@ async def create_content_surface(
 async def delete_content_surface(work: UnitOfWork, actor: Actor, surface_id: Id) -> None:
     """Delete a surface with its blocks, for what nothing names any more."""
     await work.execute(
-        delete(surface).where(
+        sa.delete(surface).where(
             surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_id
         )
     )
@@ -162,22 +133,22 @@ async def copy_surface(work: UnitOfWork, actor: Actor, surface_id: Id, new_item_
     """A copy of a surface, without its comments, for another item. Raises `NotFoundError`."""
     copy_id = new_id()
     copied = await work.execute(
-        insert(surface).from_select(
+        sa.insert(surface).from_select(
             ["id", "workspace_id", "item_id", "kind", "settings", "created_at", "updated_at"],
-            select(
-                literal(copy_id),
+            sa.select(
+                sa.literal(copy_id),
                 surface.c.workspace_id,
-                literal(new_item_id),
+                sa.literal(new_item_id),
                 surface.c.kind,
                 surface.c.settings,
-                literal(work.now),
-                literal(work.now),
+                sa.literal(work.now),
+                sa.literal(work.now),
             ).where(surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_id),
         )
     )
     if copied.rowcount == 0:
         raise NotFoundError("surface")
-    await _copy_blocks(work, actor, surface_id, literal(copy_id))
+    await _copy_blocks(work, actor, surface_id, sa.literal(copy_id))
     return copy_id
 
 
@@ -189,21 +160,21 @@ async def copy_to_records(
     `copies` are (surface copied, surface made, record that names it already).
     """
     sources, targets, record_ids = (
-        literal(list(ids), ARRAY(Uuid)) for ids in zip(*copies, strict=True)
+        sa.literal(list(ids), sa.ARRAY(sa.Uuid)) for ids in zip(*copies, strict=True)
     )
-    names = (column(name, Uuid) for name in ("source", "target", "record_id"))
-    rows = func.unnest(sources, targets, record_ids).table_valued(*names).render_derived("made")
+    names = (sa.column(name, sa.Uuid) for name in ("source", "target", "record_id"))
+    rows = sa.func.unnest(sources, targets, record_ids).table_valued(*names).render_derived("made")
     await work.execute(
-        insert(surface).from_select(
+        sa.insert(surface).from_select(
             ["id", "workspace_id", "database_id", "record_id", "kind", "created_at", "updated_at"],
-            select(
+            sa.select(
                 rows.c.target,
-                literal(actor.workspace_id),
-                literal(database_id),
+                sa.literal(actor.workspace_id),
+                sa.literal(database_id),
                 rows.c.record_id,
-                literal(SurfaceKind.RECORD.value),
-                literal(work.now),
-                literal(work.now),
+                sa.literal(SurfaceKind.RECORD.value),
+                sa.literal(work.now),
+                sa.literal(work.now),
             ),
         )
     )
@@ -211,14 +182,14 @@ async def copy_to_records(
 
 
 async def _copy_blocks(
-    work: UnitOfWork, actor: Actor, source: Id | ColumnElement[Id], target: ColumnElement[Id]
+    work: UnitOfWork, actor: Actor, source: Id | sa.ColumnElement[Id], target: sa.ColumnElement[Id]
 ) -> None:
     """Blocks keep their ids: what refers to one of them refers to the copy's.
 
     The source is an id, or as the target a column of ids.
     """
-    now = literal(work.now)
-    values: dict[str, ColumnElement[Any]] = {
+    now = sa.literal(work.now)
+    values: dict[str, sa.ColumnElement[Any]] = {
         "surface_id": target,
         "created_at": now,
         "updated_at": now,
@@ -229,10 +200,10 @@ async def _copy_blocks(
 
 def copying_contents(
     workspace_id: Id,
-    surface_ids: Select[Any],
+    surface_ids: sa.Select[Any],
     database_id: Id,
-    id_of: Callable[[ColumnElement[Any]], ColumnElement[Any]],
-) -> tuple[Insert, Insert]:
+    id_of: Callable[[sa.ColumnElement[Any]], sa.ColumnElement[Any]],
+) -> tuple[sa.Insert, sa.Insert]:
     """The statements that copy the contents of records, and their blocks, into a database.
 
     `id_of` gives the id of a copy from that of a surface or record. Blocks keep their ids, which
@@ -240,7 +211,7 @@ def copying_contents(
     """
     values = {
         "id": id_of(surface.c.id),
-        "database_id": literal(database_id),
+        "database_id": sa.literal(database_id),
         "record_id": id_of(surface.c.record_id),
     }
     own = (surface.c.workspace_id == workspace_id, is_among(surface.c.id, surface_ids))
@@ -260,7 +231,7 @@ async def _insert(
 ) -> None:
     """`home` is the item, or the database with the record if there is one."""
     await work.execute(
-        insert(surface).values(
+        sa.insert(surface).values(
             id=surface_id,
             workspace_id=actor.workspace_id,
             kind=kind.value,
@@ -272,16 +243,16 @@ async def _insert(
     )
 
 
-def _read(content: JsonObject, path: str) -> SurfaceContent:
+def _read(content: JsonObject, path: str) -> shapes.SurfaceContent:
     try:
-        return SurfaceContent.model_validate(content)
+        return shapes.SurfaceContent.model_validate(content)
     except ShapeError as error:
         raise refusal(list(located(error, path))) from None
 
 
 async def create_comment(
-    work: UnitOfWork, actor: Actor, surface_id: Id, body: CreateComment
-) -> CommentDetail:
+    work: UnitOfWork, actor: Actor, surface_id: Id, body: shapes.CreateComment
+) -> shapes.CommentDetail:
     """Begin a thread, or answer one; an answer is about the block its thread is about.
 
     Raises `NotFoundError`, also for the block or the thread.
@@ -300,7 +271,7 @@ async def create_comment(
             raise ValidationError.at("blockId", "is not the block the thread is about")
         block_id = thread.block_id
     (comment,) = await work.rows(
-        insert(surface_comment)
+        sa.insert(surface_comment)
         .values(
             id=new_id(),
             workspace_id=actor.workspace_id,
@@ -315,13 +286,13 @@ async def create_comment(
         .returning(surface_comment),
         of=SurfaceComment,
     )
-    await notify_of_comment(work, actor, home_of(surface_row), comment)
-    return CommentDetail.model_validate(comment)
+    await changes.notify_of_comment(work, actor, changes.home_of(surface_row), comment)
+    return shapes.CommentDetail.model_validate(comment)
 
 
 async def update_comment(
-    work: UnitOfWork, actor: Actor, surface_id: Id, comment_id: Id, body: UpdateComment
-) -> CommentDetail:
+    work: UnitOfWork, actor: Actor, surface_id: Id, comment_id: Id, body: shapes.UpdateComment
+) -> shapes.CommentDetail:
     """Change one's own words, or resolve a thread and open it again.
 
     Raises `NotFoundError`, `DeniedError` for the words of another, `ValidationError` for resolving
@@ -335,15 +306,15 @@ async def update_comment(
         raise ValidationError.at("resolved", "applies to the whole thread; name its first comment")
     values: dict[str, Any] = {}
     if body.body is not None:
-        values = {"body": body.body, "updated_at": func.greatest(work.now, comment.updated_at)}
+        values = {"body": body.body, "updated_at": sa.func.greatest(work.now, comment.updated_at)}
     if body.resolved is True and comment.resolved_at is None:
         values |= {"resolved_at": work.now, "resolved_by_user_id": actor.user_id}
     if body.resolved is False:
         values |= {"resolved_at": None, "resolved_by_user_id": None}
     if values:
-        statement = update(surface_comment).where(*_this(actor, surface_id, comment_id))
+        statement = sa.update(surface_comment).where(*_this(actor, surface_id, comment_id))
         await work.execute(statement.values(values))
-    return CommentDetail.model_validate(await _find(work, actor, surface_id, comment_id))
+    return shapes.CommentDetail.model_validate(await _find(work, actor, surface_id, comment_id))
 
 
 async def delete_comment(
@@ -360,7 +331,7 @@ async def delete_comment(
         raise DeniedError(
             "Only its author, or someone with manage access to the surface, can do this."
         )
-    await work.execute(delete(surface_comment).where(*_this(actor, surface_id, comment_id)))
+    await work.execute(sa.delete(surface_comment).where(*_this(actor, surface_id, comment_id)))
     return Deleted(id=comment_id)
 
 
@@ -375,7 +346,7 @@ def _this(actor: Actor, surface_id: Id, comment_id: Id) -> tuple[Any, ...]:
 async def _find(work: UnitOfWork, actor: Actor, surface_id: Id, comment_id: Id) -> SurfaceComment:
     """The comment, held until the transaction ends. Raises `NotFoundError`."""
     return await work.one(
-        select(surface_comment)
+        sa.select(surface_comment)
         .where(*_this(actor, surface_id, comment_id))
         .with_for_update(key_share=True),
         "comment",
@@ -388,7 +359,7 @@ async def rewrite_block(
 ) -> None:
     """Store the content of a block in which a field has another key."""
     await work.execute(
-        update(block)
+        sa.update(block)
         .where(
             block.c.workspace_id == workspace_id,
             block.c.surface_id == surface_id,

@@ -4,31 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    Exists,
-    FromClause,
-    ScalarSelect,
-    Uuid,
-    any_,
-    bindparam,
-    exists,
-    func,
-    or_,
-    select,
-)
+import sqlalchemy as sa
 
 from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import PlacementOf, placed_items
+from models.content.surfaces import shapes
 from models.content.surfaces.rules.contents import SurfaceKind, scope_on
-from models.content.surfaces.shapes import (
-    BlockDetail,
-    BlockList,
-    BlockTree,
-    CommentList,
-    SurfaceDetail,
-)
 from models.content.surfaces.tables import (
     Block,
     Surface,
@@ -40,39 +21,30 @@ from models.content.surfaces.tables import (
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
-from models.core.references.rules import (
-    Definition,
-    Reference,
-    Sought,
-    SubjectKind,
-    below,
-    filter_references,
-    key_at,
-    named_at,
-)
+from models.core.references import rules as reference_rules
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
 from runtime.postgresql.statements import PreparedStatement
 
 
 def placement_of_surfaces(
-    item_of_content: Callable[[FromClause], ColumnElement[Any]],
+    item_of_content: Callable[[sa.FromClause], sa.ColumnElement[Any]],
 ) -> PlacementOf:
     """Finds where surfaces are placed: with their own item, or with that of what they describe.
 
     `item_of_content` takes a surface and gives the item with which the content of
     a record or of a template is seen, null for one that is not.
     """
-    home = select(func.coalesce(surface.c.item_id, item_of_content(surface))).where(
-        surface.c.workspace_id == any_(bindparam("workspace_ids", type_=ARRAY(Uuid))),
-        surface.c.id == bindparam("id", type_=Uuid),
+    home = sa.select(sa.func.coalesce(surface.c.item_id, item_of_content(surface))).where(
+        surface.c.workspace_id == sa.any_(sa.bindparam("workspace_ids", type_=sa.ARRAY(sa.Uuid))),
+        surface.c.id == sa.bindparam("id", type_=sa.Uuid),
     )
     return PlacementOf(placed_items().where(ITEM.id == home.scalar_subquery()))
 
 
 _NESTED = block.alias("nested")
 _HAS_CHILDREN = (
-    select(_NESTED.c.id)
+    sa.select(_NESTED.c.id)
     .where(
         _NESTED.c.workspace_id == block.c.workspace_id,
         _NESTED.c.surface_id == block.c.surface_id,
@@ -84,9 +56,9 @@ _HAS_CHILDREN = (
 _ORDER = (block.c.position, block.c.id)
 
 _SURFACE = PreparedStatement(
-    select(surface).where(
-        surface.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-        surface.c.id == bindparam("surface_id", type_=Uuid),
+    sa.select(surface).where(
+        surface.c.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+        surface.c.id == sa.bindparam("surface_id", type_=sa.Uuid),
     ),
     Surface,
 )
@@ -111,8 +83,8 @@ class BlockRow(Protocol):
 
 
 def this_block(
-    actor: Actor, surface_id: Id, block_id: Id | ColumnElement[Id]
-) -> tuple[ColumnElement[bool], ...]:
+    actor: Actor, surface_id: Id, block_id: Id | sa.ColumnElement[Id]
+) -> tuple[sa.ColumnElement[bool], ...]:
     """The conditions of one block of a surface."""
     return (
         block.c.workspace_id == actor.workspace_id,
@@ -141,7 +113,7 @@ def require_scope(actor: Actor, kind: str, scope: Scope) -> None:
         raise DeniedError(f"The credential lacks the scope {needed}.")
 
 
-async def get_surface(work: UnitOfWork, actor: Actor, surface_id: Id) -> SurfaceDetail:
+async def get_surface(work: UnitOfWork, actor: Actor, surface_id: Id) -> shapes.SurfaceDetail:
     """A surface with its blocks, at most 8 MiB of content. Raises `NotFoundError`."""
     found = await find_surface(work, actor, surface_id, Scope.SURFACES_READ)
     return await detail(work, actor, found)
@@ -150,28 +122,30 @@ async def get_surface(work: UnitOfWork, actor: Actor, surface_id: Id) -> Surface
 async def blocks_of(work: UnitOfWork, workspace_id: Id, surface_id: Id) -> Sequence[Block]:
     """All blocks of a surface, in no order."""
     return await work.rows(
-        select(block).where(block.c.workspace_id == workspace_id, block.c.surface_id == surface_id),
+        sa.select(block).where(
+            block.c.workspace_id == workspace_id, block.c.surface_id == surface_id
+        ),
         of=Block,
     )
 
 
 def surface_id_of(
-    workspace_id: ColumnElement[Any], item_id: ColumnElement[Any]
-) -> ScalarSelect[Any]:
+    workspace_id: sa.ColumnElement[Any], item_id: sa.ColumnElement[Any]
+) -> sa.ScalarSelect[Any]:
     """The id of the surface that stands on the item which columns name."""
     own = surface.c.workspace_id == workspace_id, surface.c.item_id == item_id
-    return select(surface.c.id).where(*own).scalar_subquery()
+    return sa.select(surface.c.id).where(*own).scalar_subquery()
 
 
-def has_blocks(workspace_id: ColumnElement[Any], surface_id: ColumnElement[Any]) -> Exists:
+def has_blocks(workspace_id: sa.ColumnElement[Any], surface_id: sa.ColumnElement[Any]) -> sa.Exists:
     """True when the surface that columns name has any block."""
-    return exists().where(block.c.workspace_id == workspace_id, block.c.surface_id == surface_id)
+    return sa.exists().where(block.c.workspace_id == workspace_id, block.c.surface_id == surface_id)
 
 
-async def detail(work: UnitOfWork, actor: Actor, row: Surface) -> SurfaceDetail:
+async def detail(work: UnitOfWork, actor: Actor, row: Surface) -> shapes.SurfaceDetail:
     """The surface of a row with its blocks."""
     blocks = await blocks_of(work, actor.workspace_id, row.id)
-    return SurfaceDetail.model_construct(
+    return shapes.SurfaceDetail.model_construct(
         id=row.id,
         workspace_id=row.workspace_id,
         item_id=row.item_id,
@@ -187,7 +161,7 @@ async def detail(work: UnitOfWork, actor: Actor, row: Surface) -> SurfaceDetail:
 
 async def list_blocks(
     work: UnitOfWork, actor: Actor, surface_id: Id, parent_block_id: Id | None, page: PageRequest
-) -> BlockList:
+) -> shapes.BlockList:
     """The blocks at the top, or those directly in another block, in order.
 
     Raises `NotFoundError` for a parent that is not on the surface.
@@ -195,7 +169,7 @@ async def list_blocks(
     await find_surface(work, actor, surface_id, Scope.BLOCKS_READ)
     if parent_block_id is not None:
         await find_block(work, actor, surface_id, parent_block_id)
-    statement = select(block, _HAS_CHILDREN).where(
+    statement = sa.select(block, _HAS_CHILDREN).where(
         block.c.workspace_id == actor.workspace_id,
         block.c.surface_id == surface_id,
         block.c.parent_block_id.is_(None)
@@ -203,10 +177,12 @@ async def list_blocks(
         else block.c.parent_block_id == parent_block_id,
     )
     shown = await page.ascending(work, statement, *_ORDER, of=BlockRow)
-    return BlockList.of(shown, block_detail)
+    return shapes.BlockList.of(shown, block_detail)
 
 
-async def get_block(work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id) -> BlockDetail:
+async def get_block(
+    work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id
+) -> shapes.BlockDetail:
     """One block of a surface. Raises `NotFoundError`."""
     await find_surface(work, actor, surface_id, Scope.BLOCKS_READ)
     return block_detail(await find_block(work, actor, surface_id, block_id))
@@ -215,13 +191,13 @@ async def get_block(work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id
 async def find_block(work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id) -> BlockRow:
     """The row of a block, with `has_children`. Raises `NotFoundError`."""
     return await work.one(
-        select(block, _HAS_CHILDREN).where(*this_block(actor, surface_id, block_id)),
+        sa.select(block, _HAS_CHILDREN).where(*this_block(actor, surface_id, block_id)),
         "block",
         of=BlockRow,
     )
 
 
-def nested(rows: Sequence[Block], top: Id | None) -> list[BlockTree]:
+def nested(rows: Sequence[Block], top: Id | None) -> list[shapes.BlockTree]:
     """The blocks directly in `top` with what is nested in them, in order.
 
     The rows come from our own typed columns, so the shapes are built without checking them again.
@@ -230,16 +206,19 @@ def nested(rows: Sequence[Block], top: Id | None) -> list[BlockTree]:
     for row in rows:
         inner.setdefault(row.parent_block_id, []).append(row)
 
-    def below(parent: Id | None) -> list[BlockTree]:
+    def below(parent: Id | None) -> list[shapes.BlockTree]:
         ordered = sorted(inner.get(parent, ()), key=lambda row: (row.position, row.id))
-        return [BlockTree.model_construct(**_body(row), children=below(row.id)) for row in ordered]
+        return [
+            shapes.BlockTree.model_construct(**_body(row), children=below(row.id))
+            for row in ordered
+        ]
 
     return below(top)
 
 
-def block_detail(row: BlockRow) -> BlockDetail:
+def block_detail(row: BlockRow) -> shapes.BlockDetail:
     """A block, of a row with `has_children`."""
-    return BlockDetail.model_construct(**_body(row), has_children=row.has_children)
+    return shapes.BlockDetail.model_construct(**_body(row), has_children=row.has_children)
 
 
 def _body(row: Block | BlockRow) -> dict[str, Any]:
@@ -265,11 +244,11 @@ async def list_comments(
     page: PageRequest,
     block_id: Id | None = None,
     parent_comment_id: Id | None = None,
-) -> CommentList:
+) -> shapes.CommentList:
     """Comments in the order they were made; of one block, or of one thread with its beginning."""
     await find_surface(work, actor, surface_id, Scope.BLOCKS_READ)
     order = (surface_comment.c.created_at, surface_comment.c.id)
-    statement = select(surface_comment).where(
+    statement = sa.select(surface_comment).where(
         surface_comment.c.workspace_id == actor.workspace_id,
         surface_comment.c.surface_id == surface_id,
     )
@@ -281,21 +260,27 @@ async def list_comments(
             | (surface_comment.c.parent_comment_id == parent_comment_id)
         )
     shown = await page.ascending(work, statement, *order, of=SurfaceComment)
-    return CommentList.of(shown)
+    return shapes.CommentList.of(shown)
 
 
 _CHARTS = ("chart", "number")
 _BY_ID = ("view", "database_view", "shortcut", "item_link")
 
 
-async def block_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
+async def block_definitions(
+    work: UnitOfWork, actor: Actor, sought: reference_rules.Sought
+) -> Sequence[reference_rules.Definition]:
     """The blocks of pages and dashboards that name a thing, each as its surface."""
-    if sought.database_id is None and sought.kind is not SubjectKind.VIEW and not sought.item_id:
+    if (
+        sought.database_id is None
+        and sought.kind is not reference_rules.SubjectKind.VIEW
+        and not sought.item_id
+    ):
         return []
-    by_key = sought.kind in (SubjectKind.FIELD, SubjectKind.OPTION)
+    by_key = sought.kind in (reference_rules.SubjectKind.FIELD, reference_rules.SubjectKind.OPTION)
     conditions = [block.c.content[name].astext.in_(sought.ids) for name in _NAMING]
     rows = await work.rows(
-        select(
+        sa.select(
             surface.c.item_id,
             block.c.surface_id,
             ITEM.title.label("label"),
@@ -308,39 +293,41 @@ async def block_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> S
         .where(
             surface.c.workspace_id == actor.workspace_id,
             block.c.kind.in_(_CHARTS if by_key else [*_CHARTS, *_BY_ID]),
-            or_(*conditions),
+            sa.or_(*conditions),
         )
         .order_by(ITEM.title, surface.c.id, block.c.position, block.c.id)
     )
     return [
-        Definition(
+        reference_rules.Definition(
             kind=row.kind,
             id=row.item_id,
             label=row.label,
             scope=Scope.SURFACES_READ,
             item_id=row.item_id,
             document={"blocks": {str(row.id): row.content}, "surfaceId": str(row.surface_id)},
-            references=list(below(content_references(row.content), "blocks", str(row.id))),
+            references=list(
+                reference_rules.below(content_references(row.content), "blocks", str(row.id))
+            ),
         )
         for row in rows
     ]
 
 
 _NAMING = {
-    "databaseId": SubjectKind.DATABASE,
-    "viewId": SubjectKind.VIEW,
-    "itemId": SubjectKind.ITEM,
+    "databaseId": reference_rules.SubjectKind.DATABASE,
+    "viewId": reference_rules.SubjectKind.VIEW,
+    "itemId": reference_rules.SubjectKind.ITEM,
 }
 """The keys under which contents of blocks name things, and what these are."""
 
 
-def content_references(content: JsonObject) -> Iterator[Reference]:
+def content_references(content: JsonObject) -> Iterator[reference_rules.Reference]:
     """The things that the content of a block names, and the fields of a chart or a number."""
     for key, kind in _NAMING.items():
-        yield from named_at(kind, content.get(key), key)
+        yield from reference_rules.named_at(kind, content.get(key), key)
     database = content.get("databaseId")
     if isinstance(database, str):
-        yield from key_at(database, content.get("xFieldKey"), "xFieldKey")
+        yield from reference_rules.key_at(database, content.get("xFieldKey"), "xFieldKey")
         aggregate = content.get("aggregate") or {}
-        yield from key_at(database, aggregate.get("field"), "aggregate", "field")
-        yield from filter_references(database, content.get("filter"), "filter")
+        yield from reference_rules.key_at(database, aggregate.get("field"), "aggregate", "field")
+        yield from reference_rules.filter_references(database, content.get("filter"), "filter")

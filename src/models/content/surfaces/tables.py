@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -20,19 +20,19 @@ class Surface(SQLModel, table=True):
 
     __tablename__ = "surface"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
+        sa.UniqueConstraint("workspace_id", "id"),
         same_workspace("item_id", "item.id", ondelete="CASCADE"),
         same_workspace("database_id", "database.id", ondelete="CASCADE"),
         same_workspace("record_id", "record.id", ondelete="CASCADE"),
         one_of("kind", SurfaceKind),
-        CheckConstraint(
+        sa.CheckConstraint(
             "num_nonnulls(item_id, database_id) = 1 AND (kind = 'record') = (item_id IS NULL)"
             " AND (record_id IS NULL OR database_id IS NOT NULL)",
             name="placed_once",
         ),
-        Index("uq_surface_item_id", "item_id", unique=True),
-        Index("uq_surface_record_id", "record_id", unique=True),
-        Index("ix_surface_workspace_id_database_id", "workspace_id", "database_id"),
+        sa.Index("uq_surface_item_id", "item_id", unique=True),
+        sa.Index("uq_surface_record_id", "record_id", unique=True),
+        sa.Index("ix_surface_workspace_id_database_id", "workspace_id", "database_id"),
     )
 
     id: Id = Field(primary_key=True)
@@ -41,9 +41,9 @@ class Surface(SQLModel, table=True):
     database_id: Id | None = None
     record_id: Id | None = None
     kind: str
-    version: int = Field(default=1, sa_column_kwargs={"server_default": text("1")})
+    version: int = Field(default=1, sa_column_kwargs={"server_default": sa.text("1")})
     settings: dict[str, Any] = Field(
-        sa_type=JSONB, sa_column_kwargs={"server_default": text("'{}'::jsonb")}
+        sa_type=JSONB, sa_column_kwargs={"server_default": sa.text("'{}'::jsonb")}
     )
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
@@ -59,13 +59,13 @@ class Block(SQLModel, table=True):
     __tablename__ = "block"
     __table_args__ = (
         same_workspace("surface_id", "surface.id", ondelete="CASCADE"),
-        ForeignKeyConstraint(
+        sa.ForeignKeyConstraint(
             ["surface_id", "parent_block_id"],
             ["block.surface_id", "block.id"],
             ondelete="CASCADE",
         ),
-        CheckConstraint("parent_block_id <> id", name="not_its_own_parent"),
-        Index(
+        sa.CheckConstraint("parent_block_id <> id", name="not_its_own_parent"),
+        sa.Index(
             "ix_block_surface_id_parent_block_id_position_id",
             "surface_id",
             "parent_block_id",
@@ -99,15 +99,17 @@ class SurfaceComment(SQLModel, table=True):
 
     __tablename__ = "surface_comment"
     __table_args__ = (
-        UniqueConstraint("surface_id", "id"),
+        sa.UniqueConstraint("surface_id", "id"),
         same_workspace("surface_id", "surface.id", ondelete="CASCADE"),
-        ForeignKeyConstraint(
+        sa.ForeignKeyConstraint(
             ["surface_id", "parent_comment_id"],
             ["surface_comment.surface_id", "surface_comment.id"],
             ondelete="CASCADE",
         ),
-        Index("ix_surface_comment_surface_id_created_at_id", "surface_id", "created_at", "id"),
-        Index("ix_surface_comment_surface_id_parent_comment_id", "surface_id", "parent_comment_id"),
+        sa.Index("ix_surface_comment_surface_id_created_at_id", "surface_id", "created_at", "id"),
+        sa.Index(
+            "ix_surface_comment_surface_id_parent_comment_id", "surface_id", "parent_comment_id"
+        ),
     )
 
     id: Id = Field(primary_key=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, Column, Uuid, any_, bindparam, select
+import sqlalchemy as sa
 
 from models.core.access.rules import Placement
 from models.core.base import Id
@@ -14,12 +14,12 @@ from runtime.postgresql.statements import Prefetch, PreparedStatement
 class WorkspaceOf:
     """Finds the workspace of a resource, which is named by a column of a table of workspaces."""
 
-    def __init__(self, resource_id: Column[Any]) -> None:
+    def __init__(self, resource_id: sa.Column[Any]) -> None:
         workspace_id = resource_id.table.c.workspace_id
         self._statement = PreparedStatement(
-            select(workspace_id).where(
-                resource_id == bindparam("id", type_=Uuid),
-                workspace_id == any_(bindparam("workspace_ids", type_=ARRAY(Uuid))),
+            sa.select(workspace_id).where(
+                resource_id == sa.bindparam("id", type_=sa.Uuid),
+                workspace_id == sa.any_(sa.bindparam("workspace_ids", type_=sa.ARRAY(sa.Uuid))),
             )
         )
 

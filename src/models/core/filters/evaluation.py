@@ -8,19 +8,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import JsonValue
 
+from models.core.filters import operands
 from models.core.filters.grammar import OPERATORS, AllOf, AnyOf, Filter, Not, Op, ValueForm
-from models.core.filters.operands import (
-    Anchor,
-    Condition,
-    Empty,
-    Has,
-    In,
-    Range,
-    Substring,
-    pair_of,
-    read_condition,
-    start_of,
-)
 from models.core.values import InvalidValueError, same_json
 
 L = TypeVar("L")
@@ -42,18 +31,18 @@ def holds(tree: Filter[L], passes: Callable[[L], bool]) -> bool:
             return passes(leaf)
 
 
-def meets(condition: Condition, value: object) -> bool:
+def meets(condition: operands.Condition, value: object) -> bool:
     """True when a value meets a condition of its form; None is no value."""
     match condition:
-        case Empty():
+        case operands.Empty():
             return is_empty(value)
-        case In(members):
+        case operands.In(members):
             return any(same_json(value, member) for member in members)
-        case Range():
+        case operands.Range():
             return value is not None and lies_in(value, condition)
-        case Substring(text, anchor):
+        case operands.Substring(text, anchor):
             return isinstance(value, str) and _has_text(fold(value), fold(text), anchor)
-        case Has(elements, every):
+        case operands.Has(elements, every):
             if not isinstance(value, list):
                 return False
             matches = (any(same_json(element, item) for item in value) for element in elements)
@@ -70,20 +59,20 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else text.translate(_LOWERED).lower()
 
 
-def lies_in(value: Any, span: Range) -> bool:
+def lies_in(value: Any, span: operands.Range) -> bool:
     """True when a value lies in a range of values that it can be ordered with."""
     if span.low is not None and not (value >= span.low if span.with_low else value > span.low):
         return False
     return span.high is None or bool(value <= span.high if span.with_high else value < span.high)
 
 
-def _has_text(value: str, text: str, anchor: Anchor) -> bool:
+def _has_text(value: str, text: str, anchor: operands.Anchor) -> bool:
     match anchor:
-        case Anchor.START:
+        case operands.Anchor.START:
             return value.startswith(text)
-        case Anchor.END:
+        case operands.Anchor.END:
             return value.endswith(text)
-        case Anchor.ANYWHERE:
+        case operands.Anchor.ANYWHERE:
             return text in value
 
 
@@ -112,7 +101,7 @@ def passes(op: Op, value: JsonValue, operand: object, now: datetime, zone: ZoneI
         case Op.IN:
             return isinstance(operand, list) and any(same_json(value, member) for member in operand)
         case Op.BETWEEN:
-            pair_of(operand)
+            operands.pair_of(operand)
     if op in _TELL_TIME:
         return _passes_in_time(op, value, operand, now, zone)
     form = _form_of(value)
@@ -123,7 +112,7 @@ def passes(op: Op, value: JsonValue, operand: object, now: datetime, zone: ZoneI
     if isinstance(value, list) and op is Op.CONTAINS and operand is None:
         return None in value
     try:
-        condition = read_condition(op, form, _READERS[form], operand, now, zone)
+        condition = operands.read_condition(op, form, _READERS[form], operand, now, zone)
     except InvalidValueError:
         return False
     return meets(condition, _number(value) if form is ValueForm.NUMBER else value)
@@ -135,9 +124,9 @@ def check_operand(op: Op, operand: object) -> None:
         if _read_time(operand, _UTC) is None:
             raise InvalidValueError("must be a date, or a date and time, as in ISO 8601")
     elif op in _TELL_TIME:
-        read_condition(op, ValueForm.MOMENT, _any, operand, _ANY_TIME, _UTC)
+        operands.read_condition(op, ValueForm.MOMENT, _any, operand, _ANY_TIME, _UTC)
     elif op is Op.BETWEEN:
-        pair_of(operand)
+        operands.pair_of(operand)
 
 
 def _form_of(value: JsonValue) -> ValueForm | None:
@@ -195,7 +184,7 @@ def _passes_in_time(
         operand = operand.isoformat()
     moment = isinstance(time, datetime)
     form = ValueForm.MOMENT if moment else ValueForm.DAY
-    condition = read_condition(op, form, _any, operand, now, zone)
+    condition = operands.read_condition(op, form, _any, operand, now, zone)
     return meets(condition, time if moment else time.isoformat())
 
 
@@ -212,5 +201,5 @@ def _read_time(value: object, zone: ZoneInfo) -> date | datetime | None:
 
 def _moment(value: date | datetime, zone: ZoneInfo) -> datetime:
     if not isinstance(value, datetime):
-        return start_of(value, zone)
+        return operands.start_of(value, zone)
     return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)

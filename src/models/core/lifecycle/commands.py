@@ -12,18 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from sqlalchemy import (
-    ColumnElement,
-    Index,
-    MetaData,
-    Table,
-    Update,
-    literal,
-    null,
-    select,
-    true,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from models.core.base import Id
@@ -51,12 +40,12 @@ class WorkTable:
     From its column `dispatched_at` on, open work holds a place under the bound of its family.
     """
 
-    table: Table
+    table: sa.Table
     lifecycle: Lifecycle[Any]
     accepted_column: str = "created_at"
     ended_column: str = "completed_at"
-    executed: ColumnElement[bool] = field(default_factory=true)
-    family: Family | ColumnElement[str] | None = None
+    executed: sa.ColumnElement[bool] = field(default_factory=sa.true)
+    family: Family | sa.ColumnElement[str] | None = None
 
     def __post_init__(self) -> None:
         self.table.info[WORK] = self
@@ -69,25 +58,27 @@ class WorkTable:
         """
         return insert(self.table).values(**values).on_conflict_do_nothing()
 
-    def moving(self, target: StrEnum) -> Update:
+    def moving(self, target: StrEnum) -> sa.Update:
         """Bring rows, which the caller chooses, to the state `target` where they may reach it."""
         sources = [status.value for status in self.lifecycle.sources_of(target)]
         return (
-            update(self.table).where(self.table.c.status.in_(sources)).values(status=target.value)
+            sa.update(self.table)
+            .where(self.table.c.status.in_(sources))
+            .values(status=target.value)
         )
 
     @property
-    def is_open(self) -> ColumnElement[bool]:
+    def is_open(self) -> sa.ColumnElement[bool]:
         """The condition that a row is open."""
         return self.table.c.status.in_([status.value for status in self.lifecycle.open])
 
     @property
-    def family_of_row(self) -> ColumnElement[Any]:
+    def family_of_row(self) -> sa.ColumnElement[Any]:
         """The family of a row, in a query."""
         family = self.family
-        if isinstance(family, ColumnElement):
+        if isinstance(family, sa.ColumnElement):
             return family
-        return null() if family is None else literal(family.value)
+        return sa.null() if family is None else sa.literal(family.value)
 
     @property
     def takes_places(self) -> bool:
@@ -95,7 +86,7 @@ class WorkTable:
         return "dispatched_at" in self.table.c
 
 
-def executed_tables(metadata: MetaData) -> Sequence[WorkTable]:
+def executed_tables(metadata: sa.MetaData) -> Sequence[WorkTable]:
     """The tables of work with executions, by name, out of those imported so far."""
     described = [table.info.get(WORK) for table in metadata.tables.values()]
     found = [kind for kind in described if kind is not None and kind.family is not None]
@@ -145,7 +136,7 @@ async def hold(work: UnitOfWork, kind: WorkTable, work_id: Id, *, of: type[RowT]
 
     `of` is the class of the table.
     """
-    statement = select(kind.table).where(kind.table.c.id == work_id, kind.is_open)
+    statement = sa.select(kind.table).where(kind.table.c.id == work_id, kind.is_open)
     return await work.first(statement.with_for_update(), of=of)
 
 
@@ -159,7 +150,7 @@ async def move(
 
 async def record_progress(work: UnitOfWork, kind: WorkTable, work_id: Id, **values: object) -> None:
     """Write values of a row whose gate the caller has passed."""
-    await work.execute(update(kind.table).where(kind.table.c.id == work_id).values(**values))
+    await work.execute(sa.update(kind.table).where(kind.table.c.id == work_id).values(**values))
 
 
 async def finish(
@@ -199,7 +190,7 @@ async def cancel_executions(
     await outbox.append_all(work, intents)
 
 
-def indexes_of_work(table: str, open_states: Iterable[StrEnum]) -> tuple[Index, ...]:
+def indexes_of_work(table: str, open_states: Iterable[StrEnum]) -> tuple[sa.Index, ...]:
     """The indexes by which sweeps and bounds read open rows alone, with any number of closed ones.
 
     For a table whose rows are of one family, and hold places by their `dispatched_at`.

@@ -14,20 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import (
-    ColumnElement,
-    Index,
-    Select,
-    bindparam,
-    case,
-    delete,
-    exists,
-    func,
-    literal,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
 
@@ -49,7 +36,7 @@ class WorkSuspect(SQLModel, table=True):
     """
 
     __tablename__ = "work_suspect"
-    __table_args__ = (Index("ix_work_suspect_suspected_at", "suspected_at"),)
+    __table_args__ = (sa.Index("ix_work_suspect_suspected_at", "suspected_at"),)
 
     id: Id = Field(primary_key=True)
     lost: int
@@ -127,16 +114,16 @@ LONGEST_QUARANTINE = timedelta(days=60)
 _suspect = work_suspect.c
 
 
-def _is_current(now: datetime | ColumnElement[datetime]) -> ColumnElement[bool]:
-    return or_(
+def _is_current(now: datetime | sa.ColumnElement[datetime]) -> sa.ColumnElement[bool]:
+    return sa.or_(
         _suspect.suspected_at >= now - SUSPICION,
         _suspect.quarantined_at >= now - LONGEST_QUARANTINE,
     )
 
 
 _SUSPECTED = PreparedStatement(
-    select(_suspect.id, _suspect.quarantined_at).where(
-        _is_current(bindparam("now", type_=Timestamp))
+    sa.select(_suspect.id, _suspect.quarantined_at).where(
+        _is_current(sa.bindparam("now", type_=Timestamp))
     ),
     of=WorkSuspect,
 )
@@ -147,10 +134,12 @@ async def settle_suspects(work: UnitOfWork, host: str, *, guilty: bool) -> None:
 
     They stay when those processes died of what they did, and are taken back when they did not.
     """
-    held = select(_suspect.held_by).where(_suspect.held_by.startswith(f"{host}:", autoescape=True))
+    held = sa.select(_suspect.held_by).where(
+        _suspect.held_by.startswith(f"{host}:", autoescape=True)
+    )
     gone = [row.held_by for row in await work.rows(held.distinct()) if _is_gone(row.held_by)]
-    lost = _suspect.lost if guilty else func.greatest(_suspect.lost - 1, 0)
-    statement = update(work_suspect).where(_suspect.held_by.in_(gone))
+    lost = _suspect.lost if guilty else sa.func.greatest(_suspect.lost - 1, 0)
+    statement = sa.update(work_suspect).where(_suspect.held_by.in_(gone))
     await work.execute(statement.values(lost=lost, held_by=None))
 
 
@@ -168,21 +157,23 @@ def _is_gone(holder: str) -> bool:
     return False
 
 
-async def suspect_work(work: UnitOfWork, executed: Iterable[tuple[WorkTable, Select[Any]]]) -> None:
+async def suspect_work(
+    work: UnitOfWork, executed: Iterable[tuple[WorkTable, sa.Select[Any]]]
+) -> None:
     """Suspect all open work whose start has been delivered; it has lost one worker then.
 
     `executed` selects the rows of each table that have an execution while they are open.
     """
-    await work.execute(delete(work_suspect).where(~_is_current(work.now)))
+    await work.execute(sa.delete(work_suspect).where(~_is_current(work.now)))
     for kind, rows in executed:
         columns = kind.table.c
         # One that was claimed may have been delivered, though its row still stands.
-        undelivered = exists().where(
+        undelivered = sa.exists().where(
             outbox.c.subject_id == columns.id,
             outbox.c.intent == Intent.START,
             outbox.c.attempts == 0,
         )
-        first = rows.with_only_columns(columns.id, literal(1), literal(work.now))
+        first = rows.with_only_columns(columns.id, sa.literal(1), sa.literal(work.now))
         statement = upsert(work_suspect).from_select(
             ["id", "lost", "suspected_at"],
             first.where(kind.is_open, ~undelivered, ~is_resting(columns.id)),
@@ -200,12 +191,12 @@ async def suspected_work(work: Work) -> Mapping[Id, bool]:
 async def begin_alone(work: UnitOfWork, work_id: Id, holder: str) -> bool:
     """Count one more worker; False when so many were lost with the work that it is quarantined."""
     below_limit = _suspect.lost < MOST_LOST
-    statement = update(work_suspect).where(_suspect.id == work_id)
+    statement = sa.update(work_suspect).where(_suspect.id == work_id)
     quarantined_at = await work.scalar(
         statement.values(
-            lost=case((below_limit, _suspect.lost + 1), else_=_suspect.lost),
-            held_by=case((below_limit, holder), else_=None),
-            quarantined_at=case((below_limit, None), else_=work.now),
+            lost=sa.case((below_limit, _suspect.lost + 1), else_=_suspect.lost),
+            held_by=sa.case((below_limit, holder), else_=None),
+            quarantined_at=sa.case((below_limit, None), else_=work.now),
         ).returning(_suspect.quarantined_at)
     )
     return quarantined_at is None
@@ -213,18 +204,18 @@ async def begin_alone(work: UnitOfWork, work_id: Id, holder: str) -> bool:
 
 async def report_alive(work: UnitOfWork, work_id: Id) -> None:
     """Take back what `begin_alone` counted: the worker is still there."""
-    lost = func.greatest(_suspect.lost - 1, 0)
-    statement = update(work_suspect).where(_suspect.id == work_id)
+    lost = sa.func.greatest(_suspect.lost - 1, 0)
+    statement = sa.update(work_suspect).where(_suspect.id == work_id)
     await work.execute(statement.values(lost=lost, held_by=None))
 
 
 async def quarantined_work(work: UnitOfWork) -> Sequence[WorkSuspect]:
     """All quarantined work, the latest first."""
-    statement = select(work_suspect).where(_suspect.quarantined_at.is_not(None))
+    statement = sa.select(work_suspect).where(_suspect.quarantined_at.is_not(None))
     return await work.rows(statement.order_by(_suspect.quarantined_at.desc()), of=WorkSuspect)
 
 
 async def clear_suspicion(work: UnitOfWork, work_id: Id) -> bool:
     """Suspect a piece of work no longer, and lift its quarantine; False when it was none."""
-    statement = delete(work_suspect).where(_suspect.id == work_id).returning(_suspect.id)
+    statement = sa.delete(work_suspect).where(_suspect.id == work_id).returning(_suspect.id)
     return await work.scalar(statement) is not None

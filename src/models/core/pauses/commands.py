@@ -5,18 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    delete,
-    exists,
-    func,
-    insert,
-    literal,
-    select,
-    tuple_,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id
@@ -93,14 +82,14 @@ async def resume(work: UnitOfWork, subject: Paused, rate: int | None = None) -> 
         pause.c.cause == subject.cause,
     )
     work.notify_workers = True
-    again = update(pause).where(*of_subject, pause.c.resumed_at.is_not(None))
+    again = sa.update(pause).where(*of_subject, pause.c.resumed_at.is_not(None))
     await work.execute(again.values(rate=rate, due_at=work.now))
-    resumed = update(pause).where(*of_subject, pause.c.resumed_at.is_(None))
+    resumed = sa.update(pause).where(*of_subject, pause.c.resumed_at.is_(None))
     due = {"resumed_at": work.now, "rate": rate, "due_at": work.now}
     return (await work.execute(resumed.values(**due))).rowcount > 0
 
 
-PAUSE_DUE = exists().where(pause.c.due_at <= func.now())
+PAUSE_DUE = sa.exists().where(pause.c.due_at <= sa.func.now())
 
 _resting = resting_intent.c
 
@@ -112,7 +101,7 @@ async def attend_next_pause(work: UnitOfWork) -> bool:
     the outbox in it, so each start is released once, after any crash.
     """
     due = (
-        select(pause)
+        sa.select(pause)
         .where(pause.c.due_at <= work.now)
         .order_by(pause.c.due_at)
         .limit(1)
@@ -148,14 +137,14 @@ async def _release_next(work: UnitOfWork, row: Pause) -> None:
 
 async def _due_again(work: UnitOfWork, pause_id: Id, seconds: float | None) -> None:
     due = None if seconds is None else work.now + timedelta(seconds=seconds)
-    await work.execute(update(pause).where(pause.c.id == pause_id).values(due_at=due))
+    await work.execute(sa.update(pause).where(pause.c.id == pause_id).values(due_at=due))
 
 
 async def _end_pause(work: UnitOfWork, row: Pause) -> None:
     """Forget a pause under which nothing rests; what is accepted meanwhile waits for that."""
-    await work.execute(select(pause.c.id).where(pause.c.id == row.id).with_for_update())
-    nothing = ~exists().where(_resting.pause_id == row.id)
-    ended = await work.execute(delete(pause).where(pause.c.id == row.id, nothing))
+    await work.execute(sa.select(pause.c.id).where(pause.c.id == row.id).with_for_update())
+    nothing = ~sa.exists().where(_resting.pause_id == row.id)
+    ended = await work.execute(sa.delete(pause).where(pause.c.id == row.id, nothing))
     if ended.rowcount == 0:
         await _due_again(work, row.id, 0)
 
@@ -173,7 +162,7 @@ async def release(work: UnitOfWork, row: Pause, count: int) -> tuple[int, int]:
 
 async def release_oldest(work: UnitOfWork, subject_id: Id, cause: PauseCause) -> Id | None:
     """Start the work that was queued longest under a pause that continues; None when none may."""
-    held = select(pause).where(pause.c.subject_id == subject_id, pause.c.cause == cause)
+    held = sa.select(pause).where(pause.c.subject_id == subject_id, pause.c.cause == cause)
     row = await work.first(held.with_for_update(key_share=True), of=Pause)
     first = (
         None
@@ -187,9 +176,9 @@ async def release_oldest(work: UnitOfWork, subject_id: Id, cause: PauseCause) ->
     return first.work_id if await _let_go(work, row, chunk) else None
 
 
-def _oldest_resting(pause_id: Id) -> Select[Any]:
+def _oldest_resting(pause_id: Id) -> sa.Select[Any]:
     order = (_resting.accepted_at, _resting.work_id, _resting.intent)
-    return select(resting_intent).where(_resting.pause_id == pause_id).order_by(*order)
+    return sa.select(resting_intent).where(_resting.pause_id == pause_id).order_by(*order)
 
 
 async def _let_go(
@@ -204,7 +193,7 @@ async def _let_go(
         holder = next_holder(row, theirs)
         (starts if holder is None else rests_on.setdefault(holder.id, [])).append(one)
     for holder_id, ones in rests_on.items():
-        await work.execute(update(resting_intent).where(_among(ones)).values(pause_id=holder_id))
+        await work.execute(sa.update(resting_intent).where(_among(ones)).values(pause_id=holder_id))
     await _join_outbox(work, starts)
     return starts
 
@@ -216,7 +205,7 @@ async def _other_pauses(
     subject_ids = {subject_id for one in chunk for subject_id in one.subject_ids}
     if not subject_ids:
         return ()
-    statement = select(pause).where(
+    statement = sa.select(pause).where(
         pause.c.workspace_id == row.workspace_id,
         pause.c.subject_id.in_(sorted(subject_ids)),
         pause.c.id != row.id,
@@ -229,7 +218,7 @@ async def _join_outbox(work: UnitOfWork, starts: Sequence[RestingIntent]) -> Non
     if not starts:
         return
     work.notify_workers = True
-    joining = delete(resting_intent).where(_among(starts)).returning(*_resting).cte("joining")
+    joining = sa.delete(resting_intent).where(_among(starts)).returning(*_resting).cte("joining")
     values: dict[str, Any] = {
         "workspace_id": joining.c.workspace_id,
         "intent": joining.c.intent,
@@ -237,13 +226,13 @@ async def _join_outbox(work: UnitOfWork, starts: Sequence[RestingIntent]) -> Non
         "subject_id": joining.c.work_id,
         "request": joining.c.request,
         "created_at": joining.c.accepted_at,
-        "attempts": literal(0),
+        "attempts": sa.literal(0),
     }
-    rows = select(*values.values()).order_by(joining.c.accepted_at, joining.c.work_id)
-    await work.execute(insert(outbox).from_select(list(values), rows))
+    rows = sa.select(*values.values()).order_by(joining.c.accepted_at, joining.c.work_id)
+    await work.execute(sa.insert(outbox).from_select(list(values), rows))
 
 
-def _among(ones: Sequence[RestingIntent]) -> ColumnElement[bool]:
-    return tuple_(_resting.work_id, _resting.intent).in_(
+def _among(ones: Sequence[RestingIntent]) -> sa.ColumnElement[bool]:
+    return sa.tuple_(_resting.work_id, _resting.intent).in_(
         [(one.work_id, one.intent) for one in ones]
     )

@@ -4,25 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Unpack
 
-from sqlalchemy import (
-    ARRAY,
-    CTE,
-    ColumnElement,
-    ForeignKeyConstraint,
-    Index,
-    Select,
-    UniqueConstraint,
-    Uuid,
-    bindparam,
-    cast,
-    delete,
-    exists,
-    func,
-    insert,
-    literal,
-    or_,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB, array
 from sqlmodel import Field, SQLModel
 
@@ -48,11 +30,11 @@ class Pause(SQLModel, table=True):
 
     __tablename__ = "pause"
     __table_args__ = (
-        UniqueConstraint("subject_id", "cause"),
+        sa.UniqueConstraint("subject_id", "cause"),
         one_of("subject_kind", PauseSubject),
         one_of("cause", PauseCause),
         partial_index("ix_pause_due_at", "due_at", where="due_at IS NOT NULL"),
-        Index("ix_pause_workspace_id", "workspace_id"),
+        sa.Index("ix_pause_workspace_id", "workspace_id"),
         {"info": {BELONGS_TO: {"automation": _SUBJECT, "workspace": _SUBJECT}}},
     )
 
@@ -77,15 +59,15 @@ class RestingIntent(SQLModel, table=True):
 
     __tablename__ = "resting_intent"
     __table_args__ = (
-        ForeignKeyConstraint(["pause_id"], ["pause.id"], ondelete="CASCADE"),
-        Index(
+        sa.ForeignKeyConstraint(["pause_id"], ["pause.id"], ondelete="CASCADE"),
+        sa.Index(
             "ix_resting_intent_pause_id_accepted_at",
             "pause_id",
             "accepted_at",
             "work_id",
             "intent",
         ),
-        Index("ix_resting_intent_workspace_id", "workspace_id"),
+        sa.Index("ix_resting_intent_workspace_id", "workspace_id"),
         {"info": {BELONGS_TO: {"automation_run": ("workspace_id", "work_id")}}},
     )
 
@@ -95,7 +77,7 @@ class RestingIntent(SQLModel, table=True):
     workspace_id: Id
     family: str
     request: dict[str, Any] = Field(sa_type=JSONB)
-    subject_ids: list[Id] = Field(sa_type=ARRAY(Uuid))
+    subject_ids: list[Id] = Field(sa_type=sa.ARRAY(sa.Uuid))
     accepted_at: datetime = Field(sa_type=Timestamp)
 
 
@@ -106,17 +88,17 @@ resting_intent = table_of(RestingIntent)
 _resting = resting_intent.c
 _OWN = {
     "pause_id": pause.c.id,
-    "work_id": bindparam("subject_id", type_=Uuid),
-    "intent": bindparam("intent", type_=_resting.intent.type),
-    "workspace_id": bindparam("workspace_id", type_=Uuid),
-    "family": bindparam("family", type_=_resting.family.type),
-    "request": bindparam("request", type_=_resting.request.type),
-    "subject_ids": bindparam("pausable_ids", type_=ARRAY(Uuid)),
-    "accepted_at": bindparam("accepted_at", type_=Timestamp),
+    "work_id": sa.bindparam("subject_id", type_=sa.Uuid),
+    "intent": sa.bindparam("intent", type_=_resting.intent.type),
+    "workspace_id": sa.bindparam("workspace_id", type_=sa.Uuid),
+    "family": sa.bindparam("family", type_=_resting.family.type),
+    "request": sa.bindparam("request", type_=_resting.request.type),
+    "subject_ids": sa.bindparam("pausable_ids", type_=sa.ARRAY(sa.Uuid)),
+    "accepted_at": sa.bindparam("accepted_at", type_=Timestamp),
 }
 
 
-def append_or_rest(decided: CTE, *, joins: bool = True) -> Select[Any]:
+def append_or_rest(decided: sa.CTE, *, joins: bool = True) -> sa.Select[Any]:
     """For statements that decide at once: an intent for the row of `decided`, by a pause at rest.
 
     Its parameters are `intent_values`, `pausable_ids` and `accepted_at`. Its row has the `id` of
@@ -124,10 +106,10 @@ def append_or_rest(decided: CTE, *, joins: bool = True) -> Select[Any]:
     """
     # All are locked, and not the first alone: that one may be gone when the lock is there.
     locked = (
-        select(pause.c.id, pause.c.subject_kind, pause.c.cause)
+        sa.select(pause.c.id, pause.c.subject_kind, pause.c.cause)
         .where(
-            pause.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-            pause.c.subject_id == bindparam("pausable_ids", type_=ARRAY(Uuid)).any_(),
+            pause.c.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+            pause.c.subject_id == sa.bindparam("pausable_ids", type_=sa.ARRAY(sa.Uuid)).any_(),
         )
         .with_for_update(read=True, key_share=True)
         .cte("locked")
@@ -136,24 +118,24 @@ def append_or_rest(decided: CTE, *, joins: bool = True) -> Select[Any]:
         locked.c.subject_kind == PauseSubject.WORKSPACE.value,
         locked.c.cause == PauseCause.CIRCUIT_BREAKER.value,
     )
-    holder = select(locked.c.id).order_by(*order).limit(1).cte("holder")
+    holder = sa.select(locked.c.id).order_by(*order).limit(1).cte("holder")
     own = {**_OWN, "pause_id": holder.c.id}
     rests = (
-        insert(resting_intent)
-        .from_select(list(own), select(*own.values()).select_from(decided.join(holder, _TRUE)))
+        sa.insert(resting_intent)
+        .from_select(list(own), sa.select(*own.values()).select_from(decided.join(holder, _TRUE)))
         .cte("rests")
     )
-    answer = select(decided.c.id, holder.c.id.label("pause_id")).select_from(
+    answer = sa.select(decided.c.id, holder.c.id.label("pause_id")).select_from(
         decided.outerjoin(holder, _TRUE)
     )
     if not joins:
         return answer.add_cte(rests)
-    free = select(decided.c.id).where(~exists(select(holder.c.id))).cte("free")
+    free = sa.select(decided.c.id).where(~sa.exists(sa.select(holder.c.id))).cte("free")
     return answer.add_cte(rests, outbox.append_for_each(free).cte("joined"))
 
 
-_TRUE = literal(True)
-_ONE = select(literal(None, Uuid).label("id")).cte("one")
+_TRUE = sa.literal(True)
+_ONE = sa.select(sa.literal(None, sa.Uuid).label("id")).cte("one")
 _APPEND = PreparedStatement(append_or_rest(_ONE))
 
 
@@ -178,16 +160,16 @@ async def append_intent(
 async def withdraw_intents(work: UnitOfWork, work_ids: Collection[Id]) -> frozenset[Id]:
     """Delete what rests of closed work; returns those whose start rested, which never began."""
     gone = await work.rows(
-        delete(resting_intent)
+        sa.delete(resting_intent)
         .where(_resting.work_id.in_(sorted(work_ids)))
         .returning(_resting.work_id, _resting.intent)
     )
     return frozenset(row.work_id for row in gone if row.intent == Intent.START)
 
 
-def is_resting(work_id: ColumnElement[Any]) -> ColumnElement[bool]:
+def is_resting(work_id: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """The condition that something rests under a pause."""
-    return exists().where(_resting.work_id == work_id)
+    return sa.exists().where(_resting.work_id == work_id)
 
 
 GATHERED = (Family.AUTOMATION_RUN,)
@@ -204,7 +186,7 @@ async def gather_starts(work: UnitOfWork, holder: Pause, most: int = CHUNK) -> i
     """
     unclaimed = _unclaimed(holder).limit(most).with_for_update(skip_locked=True)
     claimed = (
-        delete(outbox_table)
+        sa.delete(outbox_table)
         .where(outbox_table.c.id.in_(unclaimed))
         .returning(*outbox_table.c)
         .cte("claimed")
@@ -212,29 +194,29 @@ async def gather_starts(work: UnitOfWork, holder: Pause, most: int = CHUNK) -> i
     own = {
         "work_id": claimed.c.subject_id,
         "intent": claimed.c.intent,
-        "pause_id": literal(holder.id, Uuid),
+        "pause_id": sa.literal(holder.id, sa.Uuid),
         "workspace_id": claimed.c.workspace_id,
         "family": claimed.c.family,
         "request": claimed.c.request,
         "subject_ids": array(
-            [cast(claimed.c.request["resourceId"].astext, Uuid), claimed.c.workspace_id]
+            [sa.cast(claimed.c.request["resourceId"].astext, sa.Uuid), claimed.c.workspace_id]
         ),
         "accepted_at": claimed.c.created_at,
     }
     resting = (
-        insert(resting_intent)
-        .from_select(list(own), select(*own.values()))
+        sa.insert(resting_intent)
+        .from_select(list(own), sa.select(*own.values()))
         .returning(resting_intent.c.work_id)
     )
-    rows = await work.rows(select(func.count()).select_from(resting.cte("resting")))
+    rows = await work.rows(sa.select(sa.func.count()).select_from(resting.cte("resting")))
     number: int = rows[0][0]
     return number
 
 
-def _unclaimed(holder: Pause) -> Select[tuple[int]]:
+def _unclaimed(holder: Pause) -> sa.Select[tuple[int]]:
     resource = _outbox_request["resourceId"].astext
     return (
-        select(outbox_table.c.id)
+        sa.select(outbox_table.c.id)
         .where(
             outbox_table.c.workspace_id == holder.workspace_id,
             outbox_table.c.intent == Intent.START.value,
@@ -242,8 +224,8 @@ def _unclaimed(holder: Pause) -> Select[tuple[int]]:
             outbox_table.c.attempts == 0,
             ~_outbox_request.has_key(RESTARTS_IN_MEMO),
             _outbox_request["source"].astext.is_distinct_from("test"),
-            or_(
-                literal(holder.subject_kind == PauseSubject.WORKSPACE),
+            sa.or_(
+                sa.literal(holder.subject_kind == PauseSubject.WORKSPACE),
                 resource == str(holder.subject_id),
             ),
         )

@@ -5,8 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Protocol
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import func, select
 
 from models.core.base import Id, Input, JsonObject, Moment, Shape, example
 from models.core.openapi import FLAG, ID, MOMENT, TEXT, object_of
@@ -130,7 +130,7 @@ async def rests_of(
         pause.c.resumed_at,
     )
     rows = await work.rows(
-        select(_resting.work_id, *columns)
+        sa.select(_resting.work_id, *columns)
         .join(pause, pause.c.id == _resting.pause_id)
         .where(
             _resting.workspace_id == workspace_id,
@@ -146,7 +146,7 @@ async def pauses_of(
 ) -> Mapping[tuple[Id, PauseCause], Pause]:
     """The pauses of subjects, by subject and cause."""
     rows = await work.rows(
-        select(pause).where(
+        sa.select(pause).where(
             pause.c.workspace_id == workspace_id, pause.c.subject_id.in_(sorted(subject_ids))
         ),
         of=Pause,
@@ -182,6 +182,6 @@ def shape_of(row: Pause, resting: int) -> PauseShape:
 
 async def resting_under(work: UnitOfWork, pause_id: Id) -> int:
     """The number of intents that rest under a pause, counted up to `MOST_COUNTED`."""
-    some = select(_resting.work_id).where(_resting.pause_id == pause_id).limit(MOST_COUNTED)
-    count: int = await work.scalar(select(func.count()).select_from(some.subquery()))
+    some = sa.select(_resting.work_id).where(_resting.pause_id == pause_id).limit(MOST_COUNTED)
+    count: int = await work.scalar(sa.select(sa.func.count()).select_from(some.subquery()))
     return count

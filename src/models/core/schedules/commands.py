@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Select, Table, select, update
+import sqlalchemy as sa
 
 from models.core.base import Id
 from models.core.schedules.timetables import DesiredSchedule, PassedOverCounts
@@ -27,11 +27,11 @@ class ScheduleTable:
     `may_have` is the condition of rows that have one in Temporal, or had one that may be there.
     """
 
-    table: Table
+    table: sa.Table
     family: Family
-    rows: Select[Any]
+    rows: sa.Select[Any]
     read: Callable[[Any], DesiredSchedule]
-    may_have: ColumnElement[bool]
+    may_have: sa.ColumnElement[bool]
 
 
 class ScheduledRow(Protocol):
@@ -72,13 +72,17 @@ async def follow(
 
 
 async def announce(
-    work: UnitOfWork, kind: ScheduleTable, condition: ColumnElement[bool], *, had_one: bool = False
+    work: UnitOfWork,
+    kind: ScheduleTable,
+    condition: sa.ColumnElement[bool],
+    *,
+    had_one: bool = False,
 ) -> int:
     """Update the schedules of subjects whose rows the caller has not locked.
 
     Returns the number of subjects with a schedule. The delivery writes when they run next.
     """
-    statement = select(kind.table.c.id, kind.table.c.workspace_id).where(condition)
+    statement = sa.select(kind.table.c.id, kind.table.c.workspace_id).where(condition)
     rows = await work.rows(statement if had_one else statement.where(kind.may_have))
     intents: list[outbox.IntentArguments] = [
         {
@@ -98,7 +102,7 @@ async def set_next_run(
 ) -> None:
     next_run_at = kind.table.c.next_run_at
     await work.execute(
-        update(kind.table)
+        sa.update(kind.table)
         .where(kind.table.c.id == subject_id, next_run_at.is_distinct_from(due))
         .values(next_run_at=due)
     )
@@ -109,7 +113,7 @@ async def set_passed_over(
 ) -> None:
     """Show the number of due times of the schedule that had no run."""
     await work.execute(
-        update(kind.table)
+        sa.update(kind.table)
         .where(kind.table.c.id == subject_id)
         .values(skipped_fires=counts.skipped, missed_fires=counts.missed)
     )

@@ -14,22 +14,9 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from models.core.schedules.timetables import (
-    ALL_DAYS,
-    ALL_HOURS,
-    ALL_MONTHS,
-    ALL_WEEKDAYS,
-    EARLIEST,
-    LAST_YEAR,
-    ClockChange,
-    Cron,
-    Timetable,
-    clock_changes,
-    cron_times,
-    offset_at,
-)
+from models.core.schedules import timetables
 
-ALL_YEARS = tuple(range(EARLIEST.year, LAST_YEAR + 1))
+ALL_YEARS = tuple(range(timetables.EARLIEST.year, timetables.LAST_YEAR + 1))
 _YEARS = 3
 """The years whose changes a plan knows, the present one included."""
 
@@ -70,7 +57,7 @@ class Plan:
     moments: tuple[datetime, ...] = ()
 
 
-def plan_of(timetable: Timetable, now: datetime) -> Plan:
+def plan_of(timetable: timetables.Timetable, now: datetime) -> Plan:
     """The calendars and moments of a timetable, beside its interval and its bounds."""
     if timetable.cron is None:
         return Plan(timetable.zone)
@@ -78,39 +65,48 @@ def plan_of(timetable: Timetable, now: datetime) -> Plan:
 
 
 @lru_cache(maxsize=4_096)
-def _cron_plan(cron: Cron, zone_name: str, year: int) -> Plan:
+def _cron_plan(cron: timetables.Cron, zone_name: str, year: int) -> Plan:
     zone, changes = ZoneInfo(zone_name), _changes(zone_name, year)
     new_year = datetime(year, 1, 1, tzinfo=UTC)
     calendar = _in_utc(
-        cron, {offset_at(at, zone) for at in (new_year, *(change.at for change in changes))}
+        cron,
+        {timetables.offset_at(at, zone) for at in (new_year, *(change.at for change in changes))},
     )
     if calendar is not None:
         return Plan("UTC", (calendar,))
     calendar = Calendar(cron.minutes, cron.hours, cron.days, cron.months, cron.weekdays)
     calendars = [calendar]
     if cron.either_day:
-        calendars = [replace(calendar, weekdays=ALL_WEEKDAYS), replace(calendar, days=ALL_DAYS)]
+        calendars = [
+            replace(calendar, weekdays=timetables.ALL_WEEKDAYS),
+            replace(calendar, days=timetables.ALL_DAYS),
+        ]
     for day, hours in _repeated_hours(changes).items():
         named = [calendar for calendar in calendars if calendar.names_day(day)]
         calendars = _all_without(calendars, named, day, hours)
     for day in _days_without_midnight(changes):
         # Temporal takes such a day for the one before it.
         others = [calendar for calendar in calendars if not calendar.names_day(day)]
-        calendars = _all_without(calendars, others, day, set(ALL_HOURS))
+        calendars = _all_without(calendars, others, day, set(timetables.ALL_HOURS))
     missing = {due for change in changes for due in _missing(cron, calendars, zone, change)}
     return Plan(zone_name, tuple(calendars), tuple(sorted(missing)))
 
 
 @lru_cache(maxsize=1_024)
-def _changes(zone_name: str, year: int) -> tuple[ClockChange, ...]:
+def _changes(zone_name: str, year: int) -> tuple[timetables.ClockChange, ...]:
     """The changes of a zone's clock that a plan of a year knows."""
     first, last = (datetime(one, 1, 1, tzinfo=UTC) for one in (year, year + _YEARS))
-    return tuple(clock_changes(ZoneInfo(zone_name), first - _DAY, last))
+    return tuple(timetables.clock_changes(ZoneInfo(zone_name), first - _DAY, last))
 
 
-def _in_utc(cron: Cron, offsets: Iterable[timedelta]) -> Calendar | None:
+def _in_utc(cron: timetables.Cron, offsets: Iterable[timedelta]) -> Calendar | None:
     """The calendar in UTC of an expression of every hour, if each offset makes it the same one."""
-    hourly = (ALL_HOURS, ALL_DAYS, ALL_MONTHS, ALL_WEEKDAYS)
+    hourly = (
+        timetables.ALL_HOURS,
+        timetables.ALL_DAYS,
+        timetables.ALL_MONTHS,
+        timetables.ALL_WEEKDAYS,
+    )
     if (cron.hours, cron.days, cron.months, cron.weekdays) != hourly:
         return None
     minutes = {
@@ -121,13 +117,16 @@ def _in_utc(cron: Cron, offsets: Iterable[timedelta]) -> Calendar | None:
 
 
 def _missing(
-    cron: Cron, calendars: Iterable[Calendar], zone: ZoneInfo, change: ClockChange
+    cron: timetables.Cron,
+    calendars: Iterable[Calendar],
+    zone: ZoneInfo,
+    change: timetables.ClockChange,
 ) -> Iterator[datetime]:
     """The due times around a change that calendars leave out."""
     days = [change.after + count * _DAY for count in range(-3, 4)]
     near = [calendar for calendar in calendars if any(map(calendar.names_day, days))]
     after = change.at - _REACH
-    for due in cron_times(cron, zone, after):
+    for due in timetables.cron_times(cron, zone, after):
         if due > change.at + 2 * _DAY:
             return
         if _next(near, zone, after) != due:
@@ -137,7 +136,7 @@ def _missing(
         after = due
 
 
-def _repeated_hours(changes: Iterable[ClockChange]) -> Mapping[date, set[int]]:
+def _repeated_hours(changes: Iterable[timetables.ClockChange]) -> Mapping[date, set[int]]:
     """The local hours, by their dates, around the times that come twice.
 
     What Temporal does with them depends on where its walk begins.
@@ -151,7 +150,7 @@ def _repeated_hours(changes: Iterable[ClockChange]) -> Mapping[date, set[int]]:
     return hours
 
 
-def _days_without_midnight(changes: Iterable[ClockChange]) -> Iterator[date]:
+def _days_without_midnight(changes: Iterable[timetables.ClockChange]) -> Iterator[date]:
     for change in changes:
         if change.before <= change.after.replace(hour=0, minute=0) < change.after:
             yield change.after.date()
@@ -250,4 +249,4 @@ def _instant(wall: datetime, zone: ZoneInfo) -> datetime:
     one west of it. A time that the clock skips becomes one as long before or after the gap.
     """
     local = wall.replace(tzinfo=UTC)
-    return local - offset_at(local - offset_at(local, zone), zone)
+    return local - timetables.offset_at(local - timetables.offset_at(local, zone), zone)

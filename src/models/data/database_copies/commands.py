@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
-from sqlalchemy import insert, or_, select
+import sqlalchemy as sa
 
 from models.content.grants import grant_manage
 from models.content.items.commands import change_item, create_item_for
@@ -21,15 +21,7 @@ from models.content.items.rules import AccessMode, ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.keys import first_free, slug
-from models.data.database_copies.queries import (
-    DuplicateDatabase,
-    SourceDatabase,
-    check_copy_scopes,
-    check_relation_targets,
-    closed_targets,
-    find_source,
-    parent_of_copy,
-)
+from models.data.database_copies import queries, rules
 from models.data.database_copies.rows import (
     Copy,
     Span,
@@ -39,29 +31,8 @@ from models.data.database_copies.rows import (
     last_of,
     remove_records,
 )
-from models.data.database_copies.rules import (
-    copied_field,
-    copied_id,
-    copied_inverse,
-    copied_layout,
-    copied_relation_ids,
-    copied_relations,
-    copy_label,
-    digest,
-    left_out,
-    outward,
-)
 from models.data.databases.field_changes import add_to_layout, remove_from_layout, remove_usages
-from models.data.fields.commands import (
-    await_schema,
-    delete_unplaced,
-    insert_database,
-    insert_fields,
-    own_fields,
-    own_schema,
-    write_database,
-    write_field,
-)
+from models.data.fields import commands as field_commands
 from models.data.fields.queries import load_schema, removed_keys, stored_label
 from models.data.fields.rows import find_fields
 from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldSpecs
@@ -79,15 +50,17 @@ from runtime.temporal.families import Family
 
 
 async def accept_copy(
-    work: UnitOfWork, actor: Actor, database_id: Id, copy_id: Id, body: DuplicateDatabase
+    work: UnitOfWork, actor: Actor, database_id: Id, copy_id: Id, body: queries.DuplicateDatabase
 ) -> None:
     """Accept the job that makes the copy `copy_id`; nothing happens when it is accepted already.
 
     Raises `NotFoundError` for the database, `DeniedError` for an actor who may create nothing at
     the root, or lacks a scope for what is copied.
     """
-    check_copy_scopes(actor, with_records=body.include_records)
-    await parent_of_copy(work, actor, await find_source(work, actor.workspace_id, database_id))
+    queries.check_copy_scopes(actor, with_records=body.include_records)
+    await queries.parent_of_copy(
+        work, actor, await queries.find_source(work, actor.workspace_id, database_id)
+    )
     await accept_job(
         work,
         actor,
@@ -130,12 +103,12 @@ async def copy_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> JsonOb
     copy = Copy(job.workspace_id, job.subject_id, job.id)
     step = _Step(**job.progress) if job.progress else None
     if step is not None and step.phase == _PUBLISH:
-        await own_fields(work, copy.workspace_id)
-    await await_schema(work, copy.source_id)
+        await field_commands.own_fields(work, copy.workspace_id)
+    await field_commands.await_schema(work, copy.source_id)
     fields = (await load_schema(work, copy.workspace_id, copy.source_id)).fields
     if step is None:
         return asdict(await _begin(work, job, copy, fields))
-    if step.fields != digest(fields):
+    if step.fields != rules.digest(fields):
         raise ConflictError("The fields were changed while the database was being copied.")
     kept = {key: spec for key, spec in fields.items() if key not in step.left_out}
     if step.phase != _PUBLISH:
@@ -147,15 +120,15 @@ async def copy_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> JsonOb
 async def _begin(work: UnitOfWork, job: JobRow, copy: Copy, fields: FieldSpecs) -> _Step:
     """Insert the row and the fields of the copy; without records the last step follows."""
     actor = await job_actor(work, job)
-    source = await find_source(work, copy.workspace_id, copy.source_id)
-    parent_id = await parent_of_copy(work, actor, source)
+    source = await queries.find_source(work, copy.workspace_id, copy.source_id)
+    parent_id = await queries.parent_of_copy(work, actor, source)
     siblings = await work.rows(
         live_items(copy.workspace_id, ITEM.title).where(
             ITEM.parent_item_id.is_not_distinct_from(parent_id),
-            ITEM.id.not_in(select(closed_items(actor).c.id)),
+            ITEM.id.not_in(sa.select(closed_items(actor).c.id)),
         )
     )
-    label = copy_label(source.label, {row.title for row in siblings})
+    label = rules.copy_label(source.label, {row.title for row in siblings})
     values = {
         "id": copy.copy_id,
         "label": label,
@@ -165,18 +138,18 @@ async def _begin(work: UnitOfWork, job: JobRow, copy: Copy, fields: FieldSpecs) 
         "created_at": work.now,
         "updated_at": work.now,
     }
-    await insert_database(work, copy.workspace_id, values, None)
-    closed = await closed_targets(work, actor, copy.source_id, fields)
-    without = left_out(fields, copy.source_id, closed)
+    await field_commands.insert_database(work, copy.workspace_id, values, None)
+    closed = await queries.closed_targets(work, actor, copy.source_id, fields)
+    without = rules.left_out(fields, copy.source_id, closed)
     kept = [spec for key, spec in fields.items() if key not in without]
-    copies = [copied_field(spec, copy.source_id, copy.copy_id) for spec in kept]
-    await insert_fields(work, copy.workspace_id, copy.copy_id, copies)
+    copies = [rules.copied_field(spec, copy.source_id, copy.copy_id) for spec in kept]
+    await field_commands.insert_fields(work, copy.workspace_id, copy.copy_id, copies)
     newest = None
     if job.input["includeRecords"]:
         newest = await newest_record(work, copy.workspace_id, copy.source_id)
     if newest is None:
-        return _Step(digest(fields), _PUBLISH, left_out=sorted(without))
-    return _Step(digest(fields), _RECORDS, newest.isoformat(), left_out=sorted(without))
+        return _Step(rules.digest(fields), _PUBLISH, left_out=sorted(without))
+    return _Step(rules.digest(fields), _RECORDS, newest.isoformat(), left_out=sorted(without))
 
 
 async def _copy_span(
@@ -206,7 +179,7 @@ async def remove_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> bool
     copy = Copy(job.workspace_id, job.subject_id, job.id)
     if await remove_records(work, copy, size) == size:
         return False
-    await delete_unplaced(work, copy.workspace_id, copy.copy_id)
+    await field_commands.delete_unplaced(work, copy.workspace_id, copy.copy_id)
     return True
 
 
@@ -227,22 +200,22 @@ async def publish_copy(
     may no longer create the copy there.
     """
     actor = await job_actor(work, job)
-    source = await find_source(work, copy.workspace_id, copy.source_id)
-    await check_relation_targets(work, actor, copy.source_id, fields)
+    source = await queries.find_source(work, copy.workspace_id, copy.source_id)
+    await queries.check_relation_targets(work, actor, copy.source_id, fields)
     label = await stored_label(work, copy.workspace_id, copy.copy_id)
     await _refresh_fields(work, copy, fields)
     await _add_inverses(work, copy, fields, label)
     views = await _copy_views(work, actor, copy, fields)
     await _copy_templates(work, copy, fields, with_records=with_records)
     item_id = await _create_item(work, actor, copy, source, label)
-    await write_database(
+    await field_commands.write_database(
         work,
         copy.workspace_id,
         copy.copy_id,
         item_id=item_id,
         description=source.description,
         settings=source.settings,
-        record_layout=copied_layout(source.record_layout, fields, copy.source_id, views),
+        record_layout=rules.copied_layout(source.record_layout, fields, copy.source_id, views),
         next_number=source.next_number if with_records else 1,
     )
     await _forget_fields(work, copy, left_out)
@@ -267,18 +240,18 @@ async def _refresh_fields(work: UnitOfWork, copy: Copy, fields: FieldSpecs) -> N
     """
     before = await find_fields(work, copy.workspace_id, copy.copy_id)
     for key, spec in fields.items():
-        now = copied_field(spec, copy.source_id, copy.copy_id)
+        now = rules.copied_field(spec, copy.source_id, copy.copy_id)
         if before[key].option_keys.keys() - now.option_keys.keys():
             raise ConflictError("The options of a field were changed while records were copied.")
         if now != before[key]:
-            await write_field(work, copy.workspace_id, now)
+            await field_commands.write_field(work, copy.workspace_id, now)
 
 
 async def _add_inverses(work: UnitOfWork, copy: Copy, fields: FieldSpecs, label: str) -> None:
     """Add the inverse fields of the copy's relations to the databases they point into."""
-    relations = outward(fields, copy.source_id)
+    relations = rules.outward(fields, copy.source_id)
     for target_id in sorted({spec.target_id for spec in relations}):
-        await own_schema(work, target_id)
+        await field_commands.own_schema(work, target_id)
         target_fields = await find_fields(work, copy.workspace_id, target_id)
         removed = await removed_keys(work, copy.workspace_id, [target_id])
         keys = {*target_fields, *removed[target_id]}
@@ -289,14 +262,14 @@ async def _add_inverses(work: UnitOfWork, copy: Copy, fields: FieldSpecs, label:
                 inverse = by_id[relation.inverse_id]
                 key = first_free(slug(label, "field"), keys)
                 keys.add(key)
-                inverses.append(copied_inverse(inverse, relation, copy.copy_id, label, key))
+                inverses.append(rules.copied_inverse(inverse, relation, copy.copy_id, label, key))
         if len(target_fields) + len(inverses) > MAX_FIELDS:
             raise ConflictError(
                 f"A relation points into a database that has {MAX_FIELDS} fields already."
             )
         last = max(spec.position for spec in target_fields.values())
         inverses = [replace(spec, position=last + 1 + place) for place, spec in enumerate(inverses)]
-        await insert_fields(work, copy.workspace_id, target_id, inverses)
+        await field_commands.insert_fields(work, copy.workspace_id, target_id, inverses)
         shown = {**target_fields, **{spec.key: spec for spec in inverses}}
         await add_to_layout(
             work, copy.workspace_id, target_id, shown, [spec.key for spec in inverses]
@@ -308,17 +281,17 @@ async def _copy_views(
 ) -> dict[Id, Id]:
     """Copy the shared views and the actor's personal ones; gives the ids of their copies."""
     rows = await work.rows(
-        select(view)
+        sa.select(view)
         .where(
             view.c.workspace_id == copy.workspace_id,
             view.c.database_id == copy.source_id,
             view.c.item_id.is_(None),
-            or_(view.c.scope == ViewScope.SHARED.value, view.c.owner_user_id == actor.user_id),
+            sa.or_(view.c.scope == ViewScope.SHARED.value, view.c.owner_user_id == actor.user_id),
         )
         .order_by(view.c.position, view.c.id)
     )
-    copied = {row.id: copied_id(copy.copy_id, row.id) for row in rows}
-    relation_ids = copied_relation_ids(fields, copy.source_id, copy.copy_id)
+    copied = {row.id: rules.copied_id(copy.copy_id, row.id) for row in rows}
+    relation_ids = rules.copied_relation_ids(fields, copy.source_id, copy.copy_id)
     values = [
         {
             **row._mapping,
@@ -331,7 +304,7 @@ async def _copy_views(
         }
         for row in rows
     ]
-    await work.execute(insert(view), values)
+    await work.execute(sa.insert(view), values)
     return copied
 
 
@@ -343,39 +316,39 @@ async def _copy_templates(
         record_template.c.workspace_id == copy.workspace_id,
         record_template.c.database_id == copy.source_id,
     )
-    rows = await work.rows(select(record_template).where(*mine))
+    rows = await work.rows(sa.select(record_template).where(*mine))
     if not rows:
         return
-    await copy_surfaces(work, copy, select(record_template.c.content_surface_id).where(*mine))
+    await copy_surfaces(work, copy, sa.select(record_template.c.content_surface_id).where(*mine))
     inward = {
         spec.key for spec in fields.values() if spec.relation and spec.target_id == copy.source_id
     }
     values = [
         {
             **row._mapping,
-            "id": copied_id(copy.copy_id, row.id),
+            "id": rules.copied_id(copy.copy_id, row.id),
             "database_id": copy.copy_id,
-            "relations": copied_relations(
+            "relations": rules.copied_relations(
                 row.relations, inward, copy.copy_id, with_records=with_records
             ),
-            "content_surface_id": copied_id(copy.copy_id, row.content_surface_id),
+            "content_surface_id": rules.copied_id(copy.copy_id, row.content_surface_id),
             "created_at": work.now,
             "updated_at": work.now,
         }
         for row in rows
     ]
-    await work.execute(insert(record_template), values)
+    await work.execute(sa.insert(record_template), values)
 
 
 async def _create_item(
-    work: UnitOfWork, actor: Actor, copy: Copy, source: SourceDatabase, label: str
+    work: UnitOfWork, actor: Actor, copy: Copy, source: queries.SourceDatabase, label: str
 ) -> Id:
     """The item of the copy, beside the source and with its access mode.
 
     In another place it is restricted: what is above the source may keep others out. On a restricted
     one only the actor gets a grant; they may add others.
     """
-    parent_id = await parent_of_copy(work, actor, source)
+    parent_id = await queries.parent_of_copy(work, actor, source)
     item_id = await create_item_for(
         work,
         actor,

@@ -9,21 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    Insert,
-    Select,
-    Text,
-    Uuid,
-    case,
-    cast,
-    delete,
-    func,
-    literal,
-    null,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.content.surfaces.commands import copying_contents
@@ -45,11 +31,11 @@ class Copy:
     source_id: Id
     copy_id: Id
 
-    def id_of(self, source: ColumnElement[Any]) -> ColumnElement[Any]:
+    def id_of(self, source: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         """`rules.copied_id` in SQL."""
-        text = func.encode(func.uuid_send(source), "hex")
-        rest = func.left(func.md5(literal(self.copy_id.hex).concat(text)), 15)
-        return cast(func.left(text, 16).concat("8").concat(rest), Uuid)
+        text = sa.func.encode(sa.func.uuid_send(source), "hex")
+        rest = sa.func.left(sa.func.md5(sa.literal(self.copy_id.hex).concat(text)), 15)
+        return sa.cast(sa.func.left(text, 16).concat("8").concat(rest), sa.Uuid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +48,7 @@ class Span:
     upto: Id | None = None
 
     @property
-    def condition(self) -> tuple[ColumnElement[bool], ...]:
+    def condition(self) -> tuple[sa.ColumnElement[bool], ...]:
         return (
             record.c.workspace_id == self.copy.workspace_id,
             record.c.database_id == self.copy.source_id,
@@ -71,7 +57,7 @@ class Span:
             *self.within(record.c.id),
         )
 
-    def within(self, record_id: ColumnElement[Any]) -> list[ColumnElement[bool]]:
+    def within(self, record_id: sa.ColumnElement[Any]) -> list[sa.ColumnElement[bool]]:
         """The conditions that an id is in the range."""
         bounds = []
         if self.after is not None:
@@ -83,10 +69,14 @@ class Span:
 
 async def last_of(work: UnitOfWork, span: Span, size: int) -> Id | None:
     """The id that ends the next `size` records; None when no more follow."""
-    found: Id | None = await work.scalar(
-        select(record.c.id).where(*span.condition).order_by(record.c.id).offset(size - 1).limit(1)
+    last_id: Id | None = await work.scalar(
+        sa.select(record.c.id)
+        .where(*span.condition)
+        .order_by(record.c.id)
+        .offset(size - 1)
+        .limit(1)
     )
-    return found
+    return last_id
 
 
 async def copy_records(
@@ -101,31 +91,31 @@ async def copy_records(
     copy = span.copy
     values = {
         "id": copy.id_of(record.c.id),
-        "database_id": literal(copy.copy_id),
+        "database_id": sa.literal(copy.copy_id),
         "content_surface_id": copy.id_of(record.c.content_surface_id),
         "data": _without(record.c.data, removed_keys),
         "computed": _without(record.c.computed, [*removed_keys, *timers]),
         # A copy has no history.
-        "creation_principal_type": cast(null(), Text),
-        "creation_run_id": cast(null(), Uuid),
+        "creation_principal_type": sa.cast(sa.null(), sa.Text),
+        "creation_run_id": sa.cast(sa.null(), sa.Uuid),
     }
     made = copying_rows(record, values, span.condition).returning(record.c.id).cte("made")
-    filled = select(record.c.content_surface_id).where(
+    filled = sa.select(record.c.content_surface_id).where(
         *span.condition, record.c.content_surface_id.is_not(None)
     )
     surfaces, blocks = _contents(copy, filled)
-    counted = select(func.count()).select_from(made)
+    counted = sa.select(sa.func.count()).select_from(made)
     count: int = await work.scalar(counted.add_cte(surfaces.cte("surfaces"), blocks.cte("blocks")))
     return count
 
 
-async def copy_surfaces(work: UnitOfWork, copy: Copy, ids: Select[Any]) -> None:
+async def copy_surfaces(work: UnitOfWork, copy: Copy, ids: sa.Select[Any]) -> None:
     """Copy these surfaces with their blocks."""
     for statement in _contents(copy, ids):
         await work.execute(statement)
 
 
-def _contents(copy: Copy, surface_ids: Select[Any]) -> tuple[Insert, Insert]:
+def _contents(copy: Copy, surface_ids: sa.Select[Any]) -> tuple[sa.Insert, sa.Insert]:
     return copying_contents(copy.workspace_id, surface_ids, copy.copy_id, copy.id_of)
 
 
@@ -149,18 +139,18 @@ async def copy_links(work: UnitOfWork, span: Span, fields: FieldSpecs) -> None:
         if ids:
             condition = (
                 link.workspace_id == copy.workspace_id,
-                link.field_id == func.any(literal(list(ids), ARRAY(Uuid))),
+                link.field_id == sa.func.any(sa.literal(list(ids), sa.ARRAY(sa.Uuid))),
                 *span.within(end),
                 *(_is_made(copy, id_) for id_ in copied_ids),
             )
-            of_field = {"field_id": case(ids, value=link.field_id)}
+            of_field = {"field_id": sa.case(ids, value=link.field_id)}
             await work.execute(copying_rows(record_link, {**values, **of_field}, condition))
 
 
-def _is_made(copy: Copy, record_id: ColumnElement[Any]) -> ColumnElement[bool]:
+def _is_made(copy: Copy, record_id: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """True when the copy has this record; a scalar subquery, which is fast with any plan."""
     made = record.alias("made")
-    found = select(made.c.id).where(
+    found = sa.select(made.c.id).where(
         made.c.workspace_id == copy.workspace_id, made.c.id == record_id
     )
     return found.correlate(record_link).limit(1).scalar_subquery().is_not(None)
@@ -189,17 +179,17 @@ def _link_fields(copy: Copy, fields: FieldSpecs) -> tuple[dict[Id, Id], dict[Id,
 async def remove_records(work: UnitOfWork, copy: Copy, size: int) -> int:
     """Delete up to `size` records of a copy, and what refers to them."""
     some = (
-        select(record.c.id)
+        sa.select(record.c.id)
         .where(record.c.workspace_id == copy.workspace_id, record.c.database_id == copy.copy_id)
         .order_by(record.c.id)
         .limit(size)
     )
     these = (record.c.workspace_id == copy.workspace_id, is_among(record.c.id, some))
-    removed = await work.execute(delete(record).where(*these))
+    removed = await work.execute(sa.delete(record).where(*these))
     return removed.rowcount
 
 
-def _without(column: ColumnElement[Any], keys: Collection[str]) -> ColumnElement[Any]:
+def _without(column: sa.ColumnElement[Any], keys: Collection[str]) -> sa.ColumnElement[Any]:
     if not keys:
         return column
-    return column.op("-", return_type=JSONB())(literal(sorted(keys), ARRAY(Text)))
+    return column.op("-", return_type=JSONB())(sa.literal(sorted(keys), sa.ARRAY(sa.Text)))

@@ -7,28 +7,10 @@ from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.values import InvalidValueError, check_storable
+from models.data.databases import rules, shapes
 from models.data.databases.field_changes import add_fields
 from models.data.databases.queries import get_database
-from models.data.databases.rules import (
-    changed_layout,
-    default_layout,
-    layout_problems,
-    plan_fields,
-    refuse,
-)
-from models.data.databases.shapes import (
-    ChangeRecordLayout,
-    CreateDatabase,
-    DatabaseDetail,
-    UpdateDatabase,
-)
-from models.data.fields.commands import (
-    hold_database,
-    insert_database,
-    own_fields,
-    share_schema,
-    write_database,
-)
+from models.data.fields import commands as field_commands
 from models.data.fields.queries import check_references, load_schema
 from models.data.fields.rows import DatabaseRow
 from models.data.fields.rules.fields import Schema
@@ -40,7 +22,9 @@ from runtime.errors import ConflictError, ValidationError
 from runtime.ids import new_id
 
 
-async def create_database(work: UnitOfWork, actor: Actor, body: CreateDatabase) -> DatabaseDetail:
+async def create_database(
+    work: UnitOfWork, actor: Actor, body: shapes.CreateDatabase
+) -> shapes.DatabaseDetail:
     """A new database with its fields, its views and its item (interface.md#request-bodies).
 
     Raises `NotFoundError` or `DeniedError` for the parent and for what fields name,
@@ -50,9 +34,9 @@ async def create_database(work: UnitOfWork, actor: Actor, body: CreateDatabase) 
     bodies = body.fields or []
     await check_references(work, actor, [(each.kind, each.settings) for each in bodies])
     settings = _settings(body.settings)
-    specs = plan_fields(bodies, new_id)
+    specs = rules.plan_fields(bodies, new_id)
     if any(spec.relation for spec in specs):
-        await own_fields(work, actor.workspace_id)
+        await field_commands.own_fields(work, actor.workspace_id)
     database_id = new_id()
     item_id = await create_item_for(
         work,
@@ -70,11 +54,11 @@ async def create_database(work: UnitOfWork, actor: Actor, body: CreateDatabase) 
         "label": body.label,
         "description": body.description,
         "settings": settings,
-        "record_layout": default_layout(),
+        "record_layout": rules.default_layout(),
         "created_at": work.now,
         "updated_at": work.now,
     }
-    await insert_database(work, actor.workspace_id, values, body.key)
+    await field_commands.insert_database(work, actor.workspace_id, values, body.key)
     first = len(specs) - len(bodies)
     places = {spec.key: f"fields.{place - first}." for place, spec in enumerate(specs)}
     fields = await add_fields(work, actor, database_id, body.label, {}, specs, places.__getitem__)
@@ -87,17 +71,17 @@ async def update_database(
     work: UnitOfWork,
     actor: Actor,
     database_id: Id,
-    body: UpdateDatabase,
+    body: shapes.UpdateDatabase,
     expected_updated_at: datetime | None = None,
-) -> DatabaseDetail:
+) -> shapes.DatabaseDetail:
     """Change what the body names; `expected_updated_at` is as last read.
 
     The item of the database gets the label as its title. Raises `NotFoundError` for a view the
     layout names, `ValidationError`, and `ConflictError` when the database or its layout was changed
     since it was read.
     """
-    await share_schema(work, database_id)
-    row = await hold_database(work, actor.workspace_id, database_id)
+    await field_commands.share_schema(work, database_id)
+    row = await field_commands.hold_database(work, actor.workspace_id, database_id)
     if expected_updated_at is not None and row.updated_at != expected_updated_at:
         raise ConflictError("The database was changed since it was read. Read it again.")
     changes = body.model_dump(include={"label"}, exclude_none=True)
@@ -112,16 +96,16 @@ async def update_database(
         assert row.item_id is not None, "who may change a database sees its item"
         await change_item(work, actor, row.item_id, placed)
     if changes or placed:
-        await write_database(work, actor.workspace_id, database_id, **changes)
+        await field_commands.write_database(work, actor.workspace_id, database_id, **changes)
     return await get_database(work, actor, database_id)
 
 
 async def set_label(work: UnitOfWork, workspace_id: Id, database_id: Id, label: str) -> None:
     """Set the label of a database; the caller gives its item the same title."""
-    await write_database(work, workspace_id, database_id, label=label)
+    await field_commands.write_database(work, workspace_id, database_id, label=label)
 
 
-def _item_columns(body: UpdateDatabase) -> JsonObject:
+def _item_columns(body: shapes.UpdateDatabase) -> JsonObject:
     """The columns of the database's item that a body changes."""
     values: JsonObject = body.model_dump(include={"archived"}, exclude_none=True)
     if body.label is not None:
@@ -134,7 +118,7 @@ def _item_columns(body: UpdateDatabase) -> JsonObject:
 
 
 async def _layout(
-    work: UnitOfWork, actor: Actor, row: DatabaseRow, body: ChangeRecordLayout
+    work: UnitOfWork, actor: Actor, row: DatabaseRow, body: shapes.ChangeRecordLayout
 ) -> JsonObject:
     """The layout a body asks for, checked against the present fields and views."""
     fields = (await load_schema(work, actor.workspace_id, row.id)).fields
@@ -143,12 +127,12 @@ async def _layout(
             await get_view(work, actor, fields[key].target_id, shown.default_view_id)
     if body.version not in {None, row.record_layout["version"]}:
         raise ConflictError("The layout was changed since it was read. Read it again.")
-    layout = changed_layout(row.record_layout, body)
-    refuse(layout_problems(layout, fields, "recordLayout"))
+    layout = rules.changed_layout(row.record_layout, body)
+    rules.refuse(rules.layout_problems(layout, fields, "recordLayout"))
     return layout
 
 
-async def delete_database(work: UnitOfWork, actor: Actor, database_id: Id) -> DatabaseDetail:
+async def delete_database(work: UnitOfWork, actor: Actor, database_id: Id) -> shapes.DatabaseDetail:
     """Put a database into the trash with all below its item; gives it as it was.
 
     Raises `NotFoundError`, and `DeniedError` without the write scope of an item below.

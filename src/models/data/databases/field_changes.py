@@ -11,39 +11,13 @@ from models.core.expressions.rules.errors import ExpressionLimitError
 from models.core.problems import an
 from models.data import record_templates
 from models.data.databases.rules import layout_with, layout_without, plan_change, plan_field, refuse
-from models.data.fields.commands import (
-    delete_field_row,
-    forget_removed,
-    hold_database,
-    insert_fields,
-    own_fields,
-    own_schema,
-    remember_removed,
-    write_database,
-    write_field,
-    write_key,
-)
-from models.data.fields.queries import (
-    check_references,
-    find_removed,
-    get_field,
-    load_catalog,
-    load_schema,
-    removed_keys,
-    seen_labels,
-)
+from models.data.fields import commands, queries
 from models.data.fields.rows import DATABASE
 from models.data.fields.rules.fields import FieldHints, FieldKind, FieldSpec, FieldSpecs, Schema
 from models.data.fields.rules.new_fields import PairedRelations, button_problems, pair_relations
 from models.data.fields.shapes import MAX_FIELDS, CreateField, FieldShape, UpdateField
 from models.data.formulas.rules import Catalog, DerivedFields, FieldRef, dependents, resolve_derived
-from models.data.records.bulk import (
-    clear_options,
-    number_records,
-    refuse_several,
-    rename_values,
-    strip_values,
-)
+from models.data.records import bulk
 from models.data.records.computed_values import recompute, recompute_field, request_recomputation
 from models.data.records.queries import number_of_records
 from models.data.records.rules.computed_order import Stale, formula_of
@@ -65,22 +39,22 @@ async def create_field(
     Raises `NotFoundError` or `DeniedError` for what the settings name, `ValidationError` for what
     is wrong with the field, `ConflictError` for a key in use or too many fields.
     """
-    await check_references(work, actor, [(body.kind, body.settings)])
+    await queries.check_references(work, actor, [(body.kind, body.settings)])
     schema = await _lock_and_load(work, actor, database_id)
-    removed = await removed_keys(work, actor.workspace_id, [database_id])
+    removed = await queries.removed_keys(work, actor.workspace_id, [database_id])
     spec = _planned(schema.fields, body, removed[database_id])
-    held = await hold_database(work, actor.workspace_id, database_id)
+    held = await commands.hold_database(work, actor.workspace_id, database_id)
     (spec,) = await add_fields(
         work, actor, database_id, held.label, schema.fields, [spec], lambda _: ""
     )
-    fields = (await load_schema(work, actor.workspace_id, database_id)).fields
+    fields = (await queries.load_schema(work, actor.workspace_id, database_id)).fields
     await add_to_layout(work, actor.workspace_id, database_id, fields, [spec.key])
     if spec.kind is FieldKind.AUTO_NUMBER:
-        await number_records(work, actor.workspace_id, database_id)
+        await bulk.number_records(work, actor.workspace_id, database_id)
     if spec.derived:
         now = Schema(actor.workspace_id, database_id, fields)
         await recompute_field(work, actor, now, spec.key)
-    return await get_field(work, actor.workspace_id, database_id, spec.id)
+    return await queries.get_field(work, actor.workspace_id, database_id, spec.id)
 
 
 async def update_field(
@@ -100,29 +74,29 @@ async def update_field(
     before = held_field(schema, field_id)
     await expected_field(work, actor, database_id, field_id, expected_updated_at)
     if body.settings is not None:
-        await check_references(work, actor, [(before.kind, body.settings)])
+        await queries.check_references(work, actor, [(before.kind, body.settings)])
     after = plan_change(before, body, new_id)
     refuse(button_problems(after, schema.fields, FieldHints(schema.fields)))
     if after.relation and after.settings["cardinality"] != before.settings["cardinality"]:
-        await own_schema(work, after.target_id)
+        await commands.own_schema(work, after.target_id)
         if after.settings["cardinality"] == "one":
-            await refuse_several(work, actor.workspace_id, after)
+            await bulk.refuse_several(work, actor.workspace_id, after)
     derived_anew = after.derived and after.settings != before.settings
     if derived_anew:
         ref = FieldRef(database_id, after.key)
         after = await write_derived(work, actor.workspace_id, ref, after, actor)
-    await write_field(work, actor.workspace_id, after, values_change=derived_anew)
-    await write_database(work, actor.workspace_id, database_id)
+    await commands.write_field(work, actor.workspace_id, after, values_change=derived_anew)
+    await commands.write_database(work, actor.workspace_id, database_id)
     now = replace(schema, fields={**schema.fields, after.key: after})
     if derived_anew:
         await recompute_field(work, actor, now, after.key)
     removed = before.option_keys.keys() - after.option_keys.keys()
     if removed:
         await remove_invalid_usages(work, now, after.key)
-        cleared = await clear_options(work, schema, after, removed)
+        cleared = await bulk.clear_options(work, schema, after, removed)
         await recompute(work, now, cleared, [after.key])
         await index_records(work, now, cleared, [after.key])
-    return await get_field(work, actor.workspace_id, database_id, field_id)
+    return await queries.get_field(work, actor.workspace_id, database_id, field_id)
 
 
 async def delete_field(
@@ -146,9 +120,9 @@ async def delete_field(
     if spec.title:
         raise ConflictError("The title field cannot be deleted: every record has a title.")
     specs = {FieldRef(database_id, spec.key): spec}
-    catalog = await load_catalog(work, actor.workspace_id, [database_id])
+    catalog = await queries.load_catalog(work, actor.workspace_id, [database_id])
     if spec.relation and spec.inverse_id != spec.id:
-        await own_schema(work, spec.target_id)
+        await commands.own_schema(work, spec.target_id)
         inverse = _inverse(catalog[spec.target_id], spec)
         specs[FieldRef(spec.target_id, inverse.key)] = inverse
     await refuse_dependents(work, actor, catalog, specs)
@@ -165,7 +139,7 @@ async def expected_field(
     expected_updated_at: datetime | None,
 ) -> FieldShape:
     """The field. Raises `ConflictError` when it was changed since it was read."""
-    shape = await get_field(work, actor.workspace_id, database_id, field_id)
+    shape = await queries.get_field(work, actor.workspace_id, database_id, field_id)
     if expected_updated_at is not None and shape.updated_at != expected_updated_at:
         raise ConflictError("The field was changed since it was read. Read it again.")
     return shape
@@ -181,9 +155,9 @@ def held_field(schema: Schema, field_id: Id) -> FieldSpec:
 
 async def _lock_and_load(work: UnitOfWork, actor: Actor, database_id: Id) -> Schema:
     """The fields of a database, locked against other changes and against writers of records."""
-    await own_fields(work, actor.workspace_id)
-    await own_schema(work, database_id)
-    return await load_schema(work, actor.workspace_id, database_id)
+    await commands.own_fields(work, actor.workspace_id)
+    await commands.own_schema(work, database_id)
+    return await queries.load_schema(work, actor.workspace_id, database_id)
 
 
 def _planned(
@@ -227,18 +201,18 @@ async def add_fields(
     pairs = PairedRelations()
     if any(spec.relation or spec.derived for spec in specs):
         targets = {spec.target_id for spec in specs if spec.relation}
-        catalog = await load_catalog(work, actor.workspace_id, {database_id, *targets})
+        catalog = await queries.load_catalog(work, actor.workspace_id, {database_id, *targets})
         catalog[database_id] = fields
-        taken_keys = await removed_keys(work, actor.workspace_id, list(targets))
+        taken_keys = await queries.removed_keys(work, actor.workspace_id, list(targets))
         relations = [spec for spec in specs if spec.relation]
         pairs = pair_relations(database_id, label, relations, catalog, taken_keys, new_id)
         derived = resolve_derived(catalog)
         refuse(_problems(database_id, specs, pairs, derived, path_of))
         stored_specs = _completed(database_id, specs, pairs, derived)
         await refuse_endless(stored_specs, catalog[database_id], path_of)
-    await insert_fields(work, actor.workspace_id, database_id, stored_specs)
+    await commands.insert_fields(work, actor.workspace_id, database_id, stored_specs)
     for target_id, inverses in pairs.inverses.items():
-        await insert_fields(work, actor.workspace_id, target_id, inverses)
+        await commands.insert_fields(work, actor.workspace_id, target_id, inverses)
         shown = {**catalog[target_id], **{spec.key: spec for spec in inverses}}
         new_keys = [spec.key for spec in inverses]
         await add_to_layout(work, actor.workspace_id, target_id, shown, new_keys)
@@ -293,7 +267,7 @@ async def check_change(
     Raises `ValidationError` for problems of the field itself, `ConflictError` when another could no
     longer be derived from it; the message names only databases that the actor sees.
     """
-    catalog = await load_catalog(work, workspace_id, [ref.database_id])
+    catalog = await queries.load_catalog(work, workspace_id, [ref.database_id])
     broken = resolve_derived(catalog).problems
     catalog[ref.database_id][ref.key] = new_spec
     derived = resolve_derived(catalog)
@@ -331,7 +305,7 @@ async def write_derived(
     derived = await check_change(work, workspace_id, ref, new_spec, actor)
     for other_ref, spec in derived.fields.items():
         if other_ref != ref:
-            await write_field(work, workspace_id, spec, values_change=True)
+            await commands.write_field(work, workspace_id, spec, values_change=True)
     return derived.fields.get(ref, new_spec)
 
 
@@ -339,7 +313,7 @@ async def recompute_dependents(
     work: UnitOfWork, workspace_id: Id, ref: FieldRef, user_id: Id
 ) -> None:
     """Request the recomputation of what is derived from a field all of whose values changed."""
-    catalog = await load_catalog(work, workspace_id, [ref.database_id])
+    catalog = await queries.load_catalog(work, workspace_id, [ref.database_id])
     for other in dependents(catalog, ref):
         stale = Stale(other.database_id, (), [other.key])
         await request_recomputation(work, workspace_id, stale, user_id=user_id)
@@ -364,7 +338,7 @@ async def _named(
     """A list of fields by their labels; fields of databases the actor does not see are counted."""
     labels = {}
     if actor is not None:
-        labels = await seen_labels(work, actor, {ref.database_id for ref in refs})
+        labels = await queries.seen_labels(work, actor, {ref.database_id for ref in refs})
     seen = [ref for ref in sorted(refs) if ref.database_id in labels]
     names = [
         f"{catalog[ref.database_id][ref.key].label} of {labels[ref.database_id]}"
@@ -399,16 +373,16 @@ async def add_to_layout(
     work: UnitOfWork, workspace_id: Id, database_id: Id, fields: FieldSpecs, new_keys: list[str]
 ) -> None:
     """Add new fields to the layout of a database; `fields` has them already."""
-    row = await hold_database(work, workspace_id, database_id)
+    row = await commands.hold_database(work, workspace_id, database_id)
     layout = layout_with(row.record_layout, fields, new_keys)
-    await write_database(work, workspace_id, database_id, record_layout=layout)
+    await commands.write_database(work, workspace_id, database_id, record_layout=layout)
 
 
 async def remove_from_layout(work: UnitOfWork, workspace_id: Id, database_id: Id, key: str) -> None:
     """Take a field out of the layout of its database."""
-    held = await hold_database(work, workspace_id, database_id)
+    held = await commands.hold_database(work, workspace_id, database_id)
     layout = layout_without(held.record_layout, key)
-    await write_database(work, workspace_id, database_id, record_layout=layout)
+    await commands.write_database(work, workspace_id, database_id, record_layout=layout)
 
 
 async def remove_usages(
@@ -432,15 +406,15 @@ async def remove_field(
     workspace_id, database_id = actor.workspace_id, ref.database_id
     await remove_usages(work, workspace_id, database_id, spec.key)
     await remove_from_layout(work, workspace_id, database_id, spec.key)
-    await delete_field_row(work, workspace_id, spec.id)
+    await commands.delete_field_row(work, workspace_id, spec.id)
     if not (spec.stored or spec.computed):
         return
-    last = await strip_values(
+    last = await bulk.strip_values(
         work, workspace_id, database_id, spec.key, None, computed=spec.computed
     )
     if last is None:
         return
-    await remember_removed(work, workspace_id, database_id, spec)
+    await commands.remember_removed(work, workspace_id, database_id, spec)
     await accept_job(
         work,
         actor,
@@ -454,11 +428,11 @@ async def remove_field(
 
 async def remove_chunk(work: UnitOfWork, job: JobRow) -> JsonObject | None:
     """Remove the values from more records; gives the progress to continue from, None at the end."""
-    row = await find_removed(work, job.workspace_id, job.subject_id)
+    row = await queries.find_removed(work, job.workspace_id, job.subject_id)
     if row is None:
         return None
     after = Id(job.progress.get("after", job.input["after"]))
-    last = await strip_values(
+    last = await bulk.strip_values(
         work,
         job.workspace_id,
         row.database_id,
@@ -468,7 +442,7 @@ async def remove_chunk(work: UnitOfWork, job: JobRow) -> JsonObject | None:
     )
     if last is not None:
         return {"after": str(last)}
-    await forget_removed(work, job.workspace_id, job.subject_id)
+    await commands.forget_removed(work, job.workspace_id, job.subject_id)
     return None
 
 
@@ -496,8 +470,8 @@ async def rename_key(
         raise ConflictError("The title field has a fixed key.")
     if key in KEYWORDS:
         raise ValidationError.at("key", "is a keyword of expressions: choose another key")
-    schema = await load_schema(work, actor.workspace_id, database_id)
-    removed = await removed_keys(work, actor.workspace_id, [database_id])
+    schema = await queries.load_schema(work, actor.workspace_id, database_id)
+    removed = await queries.removed_keys(work, actor.workspace_id, [database_id])
     if key in schema.fields or key in removed[database_id]:
         raise ConflictError(f"The key {key} is in use. Choose another key.")
     if spec.stored or spec.computed:
@@ -509,6 +483,6 @@ async def rename_key(
                 f" to {MOST_RECORDS:,} records."
             )
         place = (actor.workspace_id, database_id, spec.key, key)
-        await rename_values(work, *place, computed=spec.computed)
-    await write_key(work, actor.workspace_id, spec.id, key)
-    await write_database(work, actor.workspace_id, database_id)
+        await bulk.rename_values(work, *place, computed=spec.computed)
+    await commands.write_key(work, actor.workspace_id, spec.id, key)
+    await commands.write_database(work, actor.workspace_id, database_id)

@@ -10,30 +10,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    Text,
-    Uuid,
-    and_,
-    bindparam,
-    case,
-    cast,
-    column,
-    delete,
-    func,
-    literal,
-    or_,
-    select,
-    text,
-    update,
-)
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.values import InvalidValueError, moment
+from models.data.databases import rules, shapes
 from models.data.databases.field_changes import (
     check_change,
     expected_field,
@@ -41,19 +25,6 @@ from models.data.databases.field_changes import (
     recompute_dependents,
     remove_invalid_usages,
     write_derived,
-)
-from models.data.databases.rules import (
-    Converter,
-    described,
-    is_unchanged,
-    plan_conversion,
-    with_described,
-)
-from models.data.databases.shapes import (
-    ConversionPreview,
-    ConversionSample,
-    ConvertedField,
-    ConvertField,
 )
 from models.data.databases.tables import conversion_value
 from models.data.fields.commands import own_fields, own_schema, write_database, write_field
@@ -63,16 +34,8 @@ from models.data.fields.shapes import FieldShape
 from models.data.formulas.rules import FieldRef
 from models.data.records.rows import WRITTEN, recording_creations
 from models.data.records.tables import record
+from models.messages.jobs import store as job_store
 from models.messages.jobs.rules import OPEN_JOB
-from models.messages.jobs.store import (
-    JOB,
-    JobRow,
-    accept_job,
-    find_job,
-    jobs_of,
-    record_progress,
-    succeeded_job,
-)
 from runtime.clock import truncate
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, ValidationError
@@ -86,8 +49,8 @@ MAX_SAMPLES = 20
 
 
 async def preview_conversion(
-    work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, body: ConvertField
-) -> ConversionPreview:
+    work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, body: shapes.ConvertField
+) -> shapes.ConversionPreview:
     """Preview the outcome of a conversion, judged by the values of the first records.
 
     Raises what `accept_conversion` raises.
@@ -95,20 +58,20 @@ async def preview_conversion(
     spec, target, shape = await _planned(work, actor, database_id, field_id, body)
     source = Source(actor.workspace_id, database_id, spec.key)
     rows = await first_values(work, source, MAX_EXAMINED)
-    converter = Converter(spec, target, new_id, grows=_grows(target, body))
+    converter = rules.Converter(spec, target, new_id, grows=_grows(target, body))
     values = converter.convert(row.value for row in rows)
     pairs = list(zip(rows, values, strict=True))
     # Lost values first: they are what a preview is for.
     pairs.sort(key=lambda pair: pair[1] is not None)
     lost_count = sum(value is None for value in values)
-    return ConversionPreview(
+    return shapes.ConversionPreview(
         field=_as_it_would_be(shape, converter.with_default()),
         total=await number_of_values(work, source),
         examined=len(rows),
         convertible=len(rows) - lost_count,
         lost=lost_count,
         samples=[
-            ConversionSample(record_id=row.id, from_=row.value, to=value)
+            shapes.ConversionSample(record_id=row.id, from_=row.value, to=value)
             for row, value in pairs[:MAX_SAMPLES]
         ],
     )
@@ -120,7 +83,7 @@ async def accept_conversion(
     database_id: Id,
     field_id: Id,
     job_id: Id,
-    body: ConvertField,
+    body: shapes.ConvertField,
 ) -> None:
     """Accept the job that converts a field; nothing happens when `job_id` is accepted already.
 
@@ -131,7 +94,7 @@ async def accept_conversion(
     if await _accepted(work, actor, field_id, job_id):
         return
     spec, target, _ = await _planned(work, actor, database_id, field_id, body)
-    await accept_job(
+    await job_store.accept_job(
         work,
         actor,
         Family.FIELD_CONVERSION,
@@ -140,8 +103,8 @@ async def accept_conversion(
         summary=f"Convert a field from {spec.kind} to {target.kind}",
         input={
             "databaseId": str(database_id),
-            "from": described(spec),
-            "to": described(target),
+            "from": rules.described(spec),
+            "to": rules.described(target),
             "grows": _grows(target, body),
         },
     )
@@ -149,12 +112,12 @@ async def accept_conversion(
 
 async def conversion_outcome(
     work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, job_id: Id, *, last: bool
-) -> ConvertedField | None:
+) -> shapes.ConvertedField | None:
     """The field when its conversion is done, None while it is not.
 
     Raises `ConflictError` when it failed, `InProgressError` when this is the last time to ask.
     """
-    job = await succeeded_job(
+    job = await job_store.succeeded_job(
         work,
         actor.workspace_id,
         Family.FIELD_CONVERSION,
@@ -165,7 +128,7 @@ async def conversion_outcome(
     if job is None:
         return None
     field = await get_field(work, actor.workspace_id, database_id, field_id)
-    return ConvertedField(field=field, **(job.result or {}))
+    return shapes.ConvertedField(field=field, **(job.result or {}))
 
 
 _STILL_CONVERTING = (
@@ -177,9 +140,9 @@ _STILL_CONVERTING = (
 async def _accepted(work: UnitOfWork, actor: Actor, field_id: Id, job_id: Id) -> bool:
     """True when this conversion was accepted. Raises `InProgressError` while another runs."""
     rows = await work.rows(
-        jobs_of(actor.workspace_id, Family.FIELD_CONVERSION, JOB.id, JOB.status).where(
-            JOB.subject_id == field_id
-        )
+        job_store.jobs_of(
+            actor.workspace_id, Family.FIELD_CONVERSION, job_store.JOB.id, job_store.JOB.status
+        ).where(job_store.JOB.subject_id == field_id)
     )
     if any(row.id == job_id for row in rows):
         return True
@@ -189,7 +152,7 @@ async def _accepted(work: UnitOfWork, actor: Actor, field_id: Id, job_id: Id) ->
 
 
 async def _planned(
-    work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, body: ConvertField
+    work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, body: shapes.ConvertField
 ) -> tuple[FieldSpec, FieldSpec, FieldShape]:
     """The field as it is, the field it becomes, and its present shape."""
     expected_updated_at = None
@@ -201,12 +164,12 @@ async def _planned(
     schema = await load_schema(work, actor.workspace_id, database_id)
     spec = held_field(schema, field_id)
     shape = await expected_field(work, actor, database_id, field_id, expected_updated_at)
-    target = plan_conversion(spec, body, new_id)
+    target = rules.plan_conversion(spec, body, new_id)
     await check_change(work, actor.workspace_id, FieldRef(database_id, spec.key), target, actor)
     return spec, target, shape
 
 
-def _grows(target: FieldSpec, body: ConvertField) -> bool:
+def _grows(target: FieldSpec, body: shapes.ConvertField) -> bool:
     """True when values may add options: none are listed, or the field lets writers add some."""
     return body.options is None or target.settings.get("allowCreate") is True
 
@@ -223,7 +186,7 @@ def _as_it_would_be(shape: FieldShape, target: FieldSpec) -> FieldShape:
     )
 
 
-async def convert_chunk(work: UnitOfWork, job: JobRow) -> JsonObject | None:
+async def convert_chunk(work: UnitOfWork, job: job_store.JobRow) -> JsonObject | None:
     """One step of the job: convert the values of more records, or apply all of them.
 
     Gives the progress from which the next step continues, None after the last. Raises
@@ -237,14 +200,14 @@ async def convert_chunk(work: UnitOfWork, job: JobRow) -> JsonObject | None:
     rows = await values_after(work, source, None if after is None else Id(after))
     filled = [row for row in rows if row.value is not None]
     await stage_values(work, source, job.id, filled, converter.convert(r.value for r in filled))
-    state = {"options": described(converter.to_spec)["options"]}
+    state = {"options": rules.described(converter.to_spec)["options"]}
     if len(rows) < CHUNK:
         await analyze_staged(work)
         return {**state, "read": True}
     return {**state, "after": str(rows[-1].id)}
 
 
-async def _finish(work: UnitOfWork, job: JobRow) -> JsonObject | None:
+async def _finish(work: UnitOfWork, job: job_store.JobRow) -> JsonObject | None:
     """Convert values written meanwhile, and apply everything while writers wait."""
     database_id = Id(job.input["databaseId"])
     await own_fields(work, job.workspace_id)
@@ -254,7 +217,7 @@ async def _finish(work: UnitOfWork, job: JobRow) -> JsonObject | None:
     behind = rows[:CHUNK]
     await stage_values(work, source, job.id, behind, converter.convert(r.value for r in behind))
     if len(rows) > CHUNK:
-        return {**job.progress, "options": described(converter.to_spec)["options"]}
+        return {**job.progress, "options": rules.described(converter.to_spec)["options"]}
     changed = converter.with_default()
     await write_derived(work, job.workspace_id, FieldRef(database_id, source.key), changed)
     await write_field(work, job.workspace_id, changed, values_change=True)
@@ -263,7 +226,7 @@ async def _finish(work: UnitOfWork, job: JobRow) -> JsonObject | None:
         work, await load_schema(work, job.workspace_id, database_id), source.key
     )
     converted, lost = await count_staged(work, source, job.id)
-    await record_progress(work, job.id, {"converted": converted, "lost": lost})
+    await job_store.record_progress(work, job.id, {"converted": converted, "lost": lost})
     await apply_staged(work, source, job.id)
     while not await delete_staged(work, job.workspace_id, job.id):
         pass
@@ -280,45 +243,47 @@ class Source(NamedTuple):
     key: str
 
     @property
-    def records(self) -> tuple[ColumnElement[bool], ...]:
+    def records(self) -> tuple[sa.ColumnElement[bool], ...]:
         return (
             record.c.workspace_id == self.workspace_id,
             record.c.database_id == self.database_id,
         )
 
     @property
-    def filled(self) -> ColumnElement[bool]:
+    def filled(self) -> sa.ColumnElement[bool]:
         """True when a record has a value."""
         return record.c.data.op("?")(self.key)
 
     @property
-    def shown(self) -> tuple[ColumnElement[bool], ...]:
+    def shown(self) -> tuple[sa.ColumnElement[bool], ...]:
         """The conditions of the records outside the trash that have a value."""
         return (*self.records, self.filled, record.c.deleted_at.is_(None))
 
-    def read(self) -> Select[Any]:
+    def read(self) -> sa.Select[Any]:
         """Records with their values, as `FieldValueRow`s."""
-        return select(
+        return sa.select(
             record.c.id, record.c.data[self.key].label("value"), record.c.updated_at
         ).where(*self.records)
 
 
-async def _resumed(work: UnitOfWork, job: JobRow) -> tuple[Source, Converter]:
+async def _resumed(work: UnitOfWork, job: job_store.JobRow) -> tuple[Source, rules.Converter]:
     """The values of the field, and its converter in the state the last step stored."""
     database_id = Id(job.input["databaseId"])
     schema = await load_schema(work, job.workspace_id, database_id)
     spec = held_field(schema, job.subject_id)
-    if not is_unchanged(spec, job.input["from"]):
+    if not rules.is_unchanged(spec, job.input["from"]):
         raise ConflictError("The field was changed while it was being converted.")
     target = {**job.input["to"], **job.progress}
     kept = {name: target[name] for name in ("kind", "settings", "options")}
-    converter = Converter(spec, with_described(spec, kept), new_id, grows=job.input["grows"])
+    converter = rules.Converter(
+        spec, rules.with_described(spec, kept), new_id, grows=job.input["grows"]
+    )
     return Source(job.workspace_id, database_id, spec.key), converter
 
 
-async def conversion_result(work: UnitOfWork, job: JobRow) -> JsonObject:
+async def conversion_result(work: UnitOfWork, job: job_store.JobRow) -> JsonObject:
     """The numbers of values that were converted and that were lost."""
-    current_job = await find_job(work, job.workspace_id, Family.FIELD_CONVERSION, job.id)
+    current_job = await job_store.find_job(work, job.workspace_id, Family.FIELD_CONVERSION, job.id)
     counts: JsonObject = current_job.progress
     return counts
 
@@ -345,7 +310,9 @@ async def first_values(work: UnitOfWork, source: Source, most: int) -> Sequence[
 
 async def number_of_values(work: UnitOfWork, source: Source) -> int:
     """The number of records outside the trash that have a value."""
-    counted: int = await work.scalar(select(func.count()).select_from(record).where(*source.shown))
+    counted: int = await work.scalar(
+        sa.select(sa.func.count()).select_from(record).where(*source.shown)
+    )
     return counted
 
 
@@ -361,7 +328,7 @@ async def values_after(
 
 async def unstaged_values(work: UnitOfWork, source: Source, job_id: Id) -> Sequence[FieldValueRow]:
     """Records whose value is not staged, or was changed since; at most one more than a chunk."""
-    prepared = and_(
+    prepared = sa.and_(
         conversion_value.c.job_id == job_id,
         conversion_value.c.workspace_id == source.workspace_id,
         conversion_value.c.record_id == record.c.id,
@@ -371,7 +338,7 @@ async def unstaged_values(work: UnitOfWork, source: Source, job_id: Id) -> Seque
         .outerjoin(conversion_value, prepared)
         .where(
             source.filled,
-            or_(
+            sa.or_(
                 conversion_value.c.record_id.is_(None),
                 conversion_value.c.record_updated_at != record.c.updated_at,
             ),
@@ -402,17 +369,19 @@ async def stage_values(
 
 
 _ROWS = (
-    func.jsonb_to_recordset(cast(bindparam("rows", type_=Text), JSONB))
+    sa.func.jsonb_to_recordset(sa.cast(sa.bindparam("rows", type_=sa.Text), JSONB))
     .table_valued(
-        column("record_id", Uuid), column("value", JSONB), column("record_updated_at", Timestamp)
+        sa.column("record_id", sa.Uuid),
+        sa.column("value", JSONB),
+        sa.column("record_updated_at", Timestamp),
     )
     .render_derived(name="entry", with_types=True)
 )
 _STAGED_ROWS = insert(conversion_value).from_select(
     ["job_id", "workspace_id", "record_id", "value", "record_updated_at"],
-    select(
-        bindparam("job_id", type_=Uuid),
-        bindparam("workspace_id", type_=Uuid),
+    sa.select(
+        sa.bindparam("job_id", type_=sa.Uuid),
+        sa.bindparam("workspace_id", type_=sa.Uuid),
         _ROWS.c.record_id,
         _ROWS.c.value,
         _ROWS.c.record_updated_at,
@@ -431,15 +400,15 @@ _STAGE = PreparedStatement(
 
 async def analyze_staged(work: UnitOfWork) -> None:
     """Let the planner know how much is staged: it takes a table it knows nothing of for small."""
-    await work.execute(text(f"ANALYZE {conversion_value.name}"))
+    await work.execute(sa.text(f"ANALYZE {conversion_value.name}"))
 
 
 async def apply_staged(work: UnitOfWork, source: Source, job_id: Id) -> None:
     """Write the staged values into their records."""
     upto: Id | None = None
     while (last := await _batch_end(work, source.workspace_id, job_id, upto)) is not None:
-        without = record.c.data.op("-", return_type=JSONB())(literal(source.key, Text))
-        value = func.jsonb_build_object(source.key, conversion_value.c.value, type_=JSONB)
+        without = record.c.data.op("-", return_type=JSONB())(sa.literal(source.key, sa.Text))
+        value = sa.func.jsonb_build_object(source.key, conversion_value.c.value, type_=JSONB)
         conditions = (
             *source.records,
             source.filled,
@@ -449,12 +418,12 @@ async def apply_staged(work: UnitOfWork, source: Source, job_id: Id) -> None:
             record.c.id == conversion_value.c.record_id,
             record.c.updated_at == conversion_value.c.record_updated_at,
         )
-        data = case(
+        data = sa.case(
             (conversion_value.c.value.is_(None), without),
             else_=record.c.data.op("||", return_type=JSONB())(value),
         )
         await work.execute(
-            update(record)
+            sa.update(record)
             .where(*conditions)
             .values({record.c.data: data, **WRITTEN})
             .add_cte(recording_creations(*conditions).cte("creations"))
@@ -465,7 +434,7 @@ async def apply_staged(work: UnitOfWork, source: Source, job_id: Id) -> None:
 async def _batch_end(work: UnitOfWork, workspace_id: Id, job_id: Id, after: Id | None) -> Id | None:
     """The last record of the next batch after one; None when no more follow."""
     ids = (
-        select(conversion_value.c.record_id)
+        sa.select(conversion_value.c.record_id)
         .where(*_staged(workspace_id, job_id))
         .order_by(conversion_value.c.record_id)
         .limit(APPLY_BATCH)
@@ -473,7 +442,7 @@ async def _batch_end(work: UnitOfWork, workspace_id: Id, job_id: Id, after: Id |
     if after is not None:
         ids = ids.where(conversion_value.c.record_id > after)
     chosen = ids.subquery()
-    last = select(chosen.c.record_id).order_by(chosen.c.record_id.desc()).limit(1)
+    last = sa.select(chosen.c.record_id).order_by(chosen.c.record_id.desc()).limit(1)
     found: Id | None = await work.scalar(last)
     return found
 
@@ -482,9 +451,9 @@ async def count_staged(work: UnitOfWork, source: Source, job_id: Id) -> tuple[in
     """The numbers of records outside the trash that get a value, and that lose theirs."""
     kept = conversion_value.c.value.is_not(None)
     counts = await work.first(
-        select(
-            func.count().filter(kept).label("converted"),
-            func.count().filter(~kept).label("lost"),
+        sa.select(
+            sa.func.count().filter(kept).label("converted"),
+            sa.func.count().filter(~kept).label("lost"),
         )
         .select_from(conversion_value)
         .join(record, record.c.id == conversion_value.c.record_id)
@@ -505,14 +474,14 @@ async def delete_staged(work: UnitOfWork, workspace_id: Id, job_id: Id) -> bool:
     if last is None:
         return True
     await work.execute(
-        delete(conversion_value).where(
+        sa.delete(conversion_value).where(
             *_staged(workspace_id, job_id), conversion_value.c.record_id <= last
         )
     )
     return False
 
 
-def _staged(workspace_id: Id, job_id: Id) -> tuple[ColumnElement[bool], ...]:
+def _staged(workspace_id: Id, job_id: Id) -> tuple[sa.ColumnElement[bool], ...]:
     return (
         conversion_value.c.job_id == job_id,
         conversion_value.c.workspace_id == workspace_id,

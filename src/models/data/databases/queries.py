@@ -3,10 +3,7 @@
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    Select,
-    select,
-)
+import sqlalchemy as sa
 
 from models.content.items.joins import ITEM
 from models.content.items.queries import closed_items
@@ -34,7 +31,7 @@ async def get_database(work: UnitOfWork, actor: Actor, database_id: Id) -> Datab
 async def list_databases(work: UnitOfWork, actor: Actor, page: PageRequest) -> DatabaseList:
     """The databases the actor sees, newest first."""
     statement = _details(actor.workspace_id).where(
-        DATABASE.item_id.not_in(select(closed_items(actor).c.id))
+        DATABASE.item_id.not_in(sa.select(closed_items(actor).c.id))
     )
     result = await page.descending(
         work, statement, DATABASE.created_at, DATABASE.id, of=_DatabaseWithItem
@@ -53,7 +50,7 @@ class _DatabaseWithItem(Protocol):
     created_at: datetime
 
 
-def _details(workspace_id: Id) -> Select[Any]:
+def _details(workspace_id: Id) -> sa.Select[Any]:
     of_item = (ITEM.parent_item_id, ITEM.icon, ITEM.position, ITEM.archived)
     return live_databases(workspace_id, *DATABASE, *of_item)
 

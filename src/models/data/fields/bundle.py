@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from sqlalchemy import FromClause, Select, select
+import sqlalchemy as sa
 
 from models.core.base import Id, deferred_adapter
 from models.core.bundles import BundleKind, Row, Stage, shape_problem
@@ -17,19 +17,19 @@ _FILE = "databases.ndjson"
 _OPTIONS = deferred_adapter(list[Option])
 
 
-def of_live_databases(workspace_id: Id, table: FromClause) -> Select[Any]:
+def of_live_databases(workspace_id: Id, table: sa.FromClause) -> sa.Select[Any]:
     """The rows of a table that belong to databases outside the trash."""
-    return select(table).where(
+    return sa.select(table).where(
         table.c.workspace_id == workspace_id,
         table.c.database_id.in_(live_databases(workspace_id, DATABASE.id)),
     )
 
 
-def _databases(workspace_id: Id) -> Select[Any]:
+def _databases(workspace_id: Id) -> sa.Select[Any]:
     return live_databases(workspace_id, *DATABASE)
 
 
-def _fields(workspace_id: Id) -> Select[Any]:
+def _fields(workspace_id: Id) -> sa.Select[Any]:
     return of_live_databases(workspace_id, field)
 
 

@@ -10,18 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import psycopg
-from sqlalchemy import (
-    CTE,
-    BigInteger,
-    ColumnElement,
-    bindparam,
-    cast,
-    delete,
-    func,
-    insert,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id, JsonObject
@@ -34,18 +23,18 @@ from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError
 from runtime.postgresql.statements import PreparedStatement
 
-_LOCK_KEY = bindparam("key", type_=BigInteger)
+_LOCK_KEY = sa.bindparam("key", type_=sa.BigInteger)
 
-_SHARED = PreparedStatement(select(func.pg_advisory_xact_lock_shared(_LOCK_KEY)))
+_SHARED = PreparedStatement(sa.select(sa.func.pg_advisory_xact_lock_shared(_LOCK_KEY)))
 
 _TRY_SHARED_LOCK = PreparedStatement(
-    select(func.pg_try_advisory_xact_lock_shared(_LOCK_KEY).label("shared"))
+    sa.select(sa.func.pg_try_advisory_xact_lock_shared(_LOCK_KEY).label("shared"))
 )
 
 LOCK_WAIT = "1s"
 """The time a writer waits for a change of fields to end."""
 
-_ALONE = PreparedStatement(select(func.pg_advisory_xact_lock(_LOCK_KEY)))
+_ALONE = PreparedStatement(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_KEY)))
 
 
 class DatabaseBusyError(InProgressError):
@@ -78,9 +67,9 @@ async def share_soon(work: UnitOfWork, key: int, busy: type[DatabaseBusyError]) 
     """Share a lock that somebody holds alone; `busy` is raised when that does not end soon."""
     try:
         async with work.savepoint():
-            await work.execute(select(func.set_config("lock_timeout", LOCK_WAIT, True)))
+            await work.execute(sa.select(sa.func.set_config("lock_timeout", LOCK_WAIT, True)))
             await _SHARED.rows(work, {"key": key})
-            await work.execute(select(func.set_config("lock_timeout", "0", True)))
+            await work.execute(sa.select(sa.func.set_config("lock_timeout", "0", True)))
     except psycopg.errors.LockNotAvailable:
         raise busy from None
 
@@ -90,13 +79,13 @@ async def await_schema(work: UnitOfWork, database_id: Id) -> None:
     await _SHARED.rows(work, {"key": _lock_key(database_id)})
 
 
-def sharing(database_id: ColumnElement[Any]) -> ColumnElement[Any]:
+def sharing(database_id: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """The column `shared`: true when the lock of `share_schema` was to be had at once.
 
     For a statement that finds the database itself; `share_schema_soon` follows where it is false.
     """
-    tail = func.substring(func.uuid_send(database_id), 9)
-    return func.pg_try_advisory_xact_lock_shared(cast(tail, BigInteger)).label("shared")
+    tail = sa.func.substring(sa.func.uuid_send(database_id), 9)
+    return sa.func.pg_try_advisory_xact_lock_shared(sa.cast(tail, sa.BigInteger)).label("shared")
 
 
 async def own_schema(work: UnitOfWork, database_id: Id) -> None:
@@ -126,7 +115,7 @@ async def lock_fields(work: UnitOfWork, schema: Schema, keys: Collection[str]) -
     They are locked in the order of their ids, so that two writers never deadlock.
     """
     rows = await work.rows(
-        select(field)
+        sa.select(field)
         .where(
             field.c.workspace_id == schema.workspace_id,
             field.c.database_id == schema.database_id,
@@ -144,7 +133,7 @@ async def store_options(work: UnitOfWork, schema: Schema, keys: Collection[str])
     for key in keys:
         spec = schema.fields[key]
         await work.execute(
-            update(field)
+            sa.update(field)
             .where(field.c.workspace_id == schema.workspace_id, field.c.id == spec.id)
             .values(options=[option.wire() for option in spec.options], updated_at=work.now)
         )
@@ -153,7 +142,7 @@ async def store_options(work: UnitOfWork, schema: Schema, keys: Collection[str])
 async def hold_database(work: UnitOfWork, workspace_id: Id, database_id: Id) -> DatabaseRow:
     """A database, locked until the transaction ends. Raises `NotFoundError`."""
     return await work.one(
-        select(database)
+        sa.select(database)
         .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
         .with_for_update(),
         "database",
@@ -166,7 +155,7 @@ async def write_database(
 ) -> None:
     """Set columns of a database, and always its `updatedAt`."""
     await work.execute(
-        update(database)
+        sa.update(database)
         .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
         .values(**values, updated_at=next_updated_at(database.c.updated_at, work.now))
     )
@@ -198,12 +187,12 @@ async def insert_database(
 async def delete_unplaced(work: UnitOfWork, workspace_id: Id, database_id: Id) -> None:
     """Delete a database that has no item, with its fields."""
     await work.execute(
-        delete(field).where(
+        sa.delete(field).where(
             field.c.workspace_id == workspace_id, field.c.database_id == database_id
         )
     )
     await work.execute(
-        delete(database).where(
+        sa.delete(database).where(
             database.c.workspace_id == workspace_id,
             database.c.id == database_id,
             database.c.item_id.is_(None),
@@ -212,11 +201,13 @@ async def delete_unplaced(work: UnitOfWork, workspace_id: Id, database_id: Id) -
 
 
 def taking_numbers(
-    workspace_id: ColumnElement[Any], database_id: ColumnElement[Any], count: ColumnElement[int]
-) -> CTE:
+    workspace_id: sa.ColumnElement[Any],
+    database_id: sa.ColumnElement[Any],
+    count: sa.ColumnElement[int],
+) -> sa.CTE:
     """The taking of `count` numbers of a database: `first` is the lowest."""
     return (
-        update(database)
+        sa.update(database)
         .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
         .values(next_number=database.c.next_number + count)
         .returning((database.c.next_number - count).label("first"))
@@ -227,7 +218,7 @@ def taking_numbers(
 async def advance_number(work: UnitOfWork, workspace_id: Id, database_id: Id, count: int) -> None:
     """Take `count` numbers of a database that were given away already."""
     await work.execute(
-        update(database)
+        sa.update(database)
         .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
         .values(next_number=database.c.next_number + count)
     )
@@ -249,7 +240,7 @@ async def insert_fields(
         }
         for spec in fields
     ]
-    await work.execute(insert(field).values(rows))
+    await work.execute(sa.insert(field).values(rows))
 
 
 async def write_field(
@@ -261,7 +252,7 @@ async def write_field(
     """
     stale = {"index_id": None, "index_ready": False} if values_change else {}
     await work.execute(
-        update(field)
+        sa.update(field)
         .where(field.c.workspace_id == workspace_id, field.c.id == spec.id)
         .values(**_columns(spec), **stale, updated_at=next_updated_at(field.c.updated_at, work.now))
     )
@@ -270,7 +261,7 @@ async def write_field(
 async def delete_field_row(work: UnitOfWork, workspace_id: Id, field_id: Id) -> None:
     """Delete the row of a field."""
     await work.execute(
-        delete(field).where(field.c.workspace_id == workspace_id, field.c.id == field_id)
+        sa.delete(field).where(field.c.workspace_id == workspace_id, field.c.id == field_id)
     )
 
 
@@ -289,7 +280,7 @@ def _columns(spec: FieldSpec) -> dict[str, Any]:
 async def name_index(work: UnitOfWork, workspace_id: Id, field_id: Id, index_id: Id) -> None:
     """Give a field a side index that is not complete yet."""
     await work.execute(
-        update(field)
+        sa.update(field)
         .where(field.c.workspace_id == workspace_id, field.c.id == field_id)
         .values(index_id=index_id, index_ready=False)
     )
@@ -298,7 +289,7 @@ async def name_index(work: UnitOfWork, workspace_id: Id, field_id: Id, index_id:
 async def complete_index(work: UnitOfWork, workspace_id: Id, index_id: Id) -> None:
     """Let queries use a side index."""
     await work.execute(
-        update(field)
+        sa.update(field)
         .where(field.c.workspace_id == workspace_id, field.c.index_id == index_id)
         .values(index_ready=True)
     )
@@ -307,7 +298,7 @@ async def complete_index(work: UnitOfWork, workspace_id: Id, index_id: Id) -> No
 async def abandon_index(work: UnitOfWork, workspace_id: Id, index_id: Id) -> None:
     """Let go of an index that cannot be built; its entries are swept by the next job."""
     await work.execute(
-        update(field)
+        sa.update(field)
         .where(field.c.workspace_id == workspace_id, field.c.index_id == index_id)
         .values(index_id=None, index_ready=False)
     )
@@ -319,14 +310,14 @@ async def remember_removed(
     """Keep the key of a removed field from others while records store values under it."""
     removed = {"id": spec.id, "database_id": database_id, "key": spec.key}
     await work.execute(
-        insert(removed_field).values(**removed, workspace_id=workspace_id, removed_at=work.now)
+        sa.insert(removed_field).values(**removed, workspace_id=workspace_id, removed_at=work.now)
     )
 
 
 async def forget_removed(work: UnitOfWork, workspace_id: Id, field_id: Id) -> None:
     """Free the key of a removed field."""
     await work.execute(
-        delete(removed_field).where(
+        sa.delete(removed_field).where(
             removed_field.c.workspace_id == workspace_id, removed_field.c.id == field_id
         )
     )
@@ -335,7 +326,7 @@ async def forget_removed(work: UnitOfWork, workspace_id: Id, field_id: Id) -> No
 async def write_key(work: UnitOfWork, workspace_id: Id, field_id: Id, key: str) -> None:
     """Give a field another key; its values and what names it are the caller's to change."""
     await work.execute(
-        update(field)
+        sa.update(field)
         .where(field.c.workspace_id == workspace_id, field.c.id == field_id)
         .values(key=key, updated_at=next_updated_at(field.c.updated_at, work.now))
     )
@@ -346,7 +337,7 @@ async def rewrite_settings(
 ) -> None:
     """Store the settings of a field in which another field has another key."""
     await work.execute(
-        update(field)
+        sa.update(field)
         .where(field.c.workspace_id == workspace_id, field.c.id == field_id)
         .values(settings=settings, updated_at=next_updated_at(field.c.updated_at, work.now))
     )

@@ -4,21 +4,13 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import ARRAY, ScalarSelect, Select, Uuid, bindparam, cast, func, literal, select
+import sqlalchemy as sa
 
 from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import PlacementOf, placement_of, sees_items
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
-from models.data.fields.rows import (
-    DATABASE,
-    field_spec,
-    fields_as_text,
-    live_databases,
-    open_databases,
-    placed_databases,
-    read_fields,
-)
+from models.data.fields import rows as field_rows
 from models.data.fields.rules.fields import FieldKind, FieldSpecs, Schema
 from models.data.fields.shapes import FieldShape
 from models.data.fields.tables import DatabaseField, RemovedField, database, field, removed_field
@@ -33,10 +25,10 @@ database_level = visible.level
 """The level of an actor on a database: `await database_level(work, actor, database_id)`."""
 
 visible_field = PlacementOf(
-    placed_databases()
+    field_rows.placed_databases()
     .join(field, field.c.database_id == database.c.id)
     .where(
-        field.c.id == bindparam("id", type_=Uuid),
+        field.c.id == sa.bindparam("id", type_=sa.Uuid),
         field.c.workspace_id == database.c.workspace_id,
     )
 )
@@ -55,11 +47,11 @@ async def require_edit(work: UnitOfWork, actor: Actor, database_id: Id, denial: 
         raise DeniedError(denial)
 
 
-def seen_databases(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
+def seen_databases(actor: Actor, ids: Sequence[Id]) -> sa.Select[Any]:
     """The ids of the given databases that the actor sees."""
-    return select(database.c.id).where(
+    return sa.select(database.c.id).where(
         database.c.workspace_id == actor.workspace_id,
-        database.c.id == func.any(ids),
+        database.c.id == sa.func.any(ids),
         sees_items(actor, database.c.item_id),
     )
 
@@ -67,7 +59,9 @@ def seen_databases(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
 async def seen_labels(work: UnitOfWork, actor: Actor, ids: Collection[Id]) -> dict[Id, str]:
     """The labels of the given databases, as far as the actor sees them."""
     rows = await work.rows(
-        open_databases(actor, DATABASE.id, DATABASE.label).where(DATABASE.id == func.any(list(ids)))
+        field_rows.open_databases(actor, field_rows.DATABASE.id, field_rows.DATABASE.label).where(
+            field_rows.DATABASE.id == sa.func.any(list(ids))
+        )
     )
     return {row.id: row.label for row in rows}
 
@@ -75,7 +69,7 @@ async def seen_labels(work: UnitOfWork, actor: Actor, ids: Collection[Id]) -> di
 async def database_label(work: UnitOfWork, workspace_id: Id, database_id: Id) -> str | None:
     """The label of a database outside the trash."""
     label: str | None = await work.scalar(
-        select(ITEM.title)
+        sa.select(ITEM.title)
         .select_from(database)
         .join(*live_item_of(database))
         .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
@@ -86,7 +80,7 @@ async def database_label(work: UnitOfWork, workspace_id: Id, database_id: Id) ->
 async def stored_label(work: UnitOfWork, workspace_id: Id, database_id: Id) -> str:
     """The label of an existing database, be it in the trash or without an item."""
     label: str = await work.scalar(
-        select(database.c.label).where(
+        sa.select(database.c.label).where(
             database.c.workspace_id == workspace_id, database.c.id == database_id
         )
     )
@@ -112,7 +106,7 @@ async def load_schema(
 async def fields_changed_at(work: UnitOfWork, workspace_id: Id, database_id: Id) -> datetime:
     """The moment of the last change of a field that a database has."""
     found: datetime = await work.scalar(
-        select(func.max(field.c.updated_at)).where(
+        sa.select(sa.func.max(field.c.updated_at)).where(
             field.c.workspace_id == workspace_id, field.c.database_id == database_id
         )
     )
@@ -124,7 +118,7 @@ async def get_field(
 ) -> FieldShape:
     """A field of a database. Raises `NotFoundError`."""
     row = await work.one(
-        select(field).where(
+        sa.select(field).where(
             field.c.workspace_id == workspace_id,
             field.c.database_id == database_id,
             field.c.id == field_id,
@@ -140,7 +134,7 @@ async def shown_fields(
 ) -> dict[Id, list[FieldShape]]:
     """The fields of these databases as the interface shows them, in order."""
     rows = await work.rows(
-        select(field)
+        sa.select(field)
         .where(field.c.workspace_id == workspace_id, field.c.database_id.in_(database_ids))
         .order_by(field.c.position, field.c.key),
         of=DatabaseField,
@@ -154,7 +148,7 @@ async def shown_fields(
 async def seen_field(work: UnitOfWork, actor: Actor, field_id: Id) -> FieldShape | None:
     """A field, if the actor sees its database."""
     row = await work.first(
-        open_databases(actor, *field.c)
+        field_rows.open_databases(actor, *field.c)
         .join(field, field.c.database_id == database.c.id)
         .where(field.c.workspace_id == actor.workspace_id, field.c.id == field_id),
         of=DatabaseField,
@@ -168,16 +162,18 @@ async def inverse_of(work: UnitOfWork, actor: Actor, relation: FieldShape) -> Fi
     if inverse_id == relation.id:
         return None
     row = await work.first(
-        select(field).where(field.c.workspace_id == actor.workspace_id, field.c.id == inverse_id),
+        sa.select(field).where(
+            field.c.workspace_id == actor.workspace_id, field.c.id == inverse_id
+        ),
         of=DatabaseField,
     )
     return None if row is None else field_shape(row)
 
 
-def field_with_key(workspace_id: Id, database_id: Id, key: str) -> ScalarSelect[Id]:
+def field_with_key(workspace_id: Id, database_id: Id, key: str) -> sa.ScalarSelect[Id]:
     """The id of the field of a database that has this key."""
     return (
-        select(field.c.id)
+        sa.select(field.c.id)
         .where(
             field.c.workspace_id == workspace_id,
             field.c.database_id == database_id,
@@ -187,17 +183,17 @@ def field_with_key(workspace_id: Id, database_id: Id, key: str) -> ScalarSelect[
     )
 
 
-def named_indexes(workspace_id: Id) -> Select[Any]:
+def named_indexes(workspace_id: Id) -> sa.Select[Any]:
     """The ids of the side indexes that fields have."""
-    return select(field.c.index_id).where(
+    return sa.select(field.c.index_id).where(
         field.c.workspace_id == workspace_id, field.c.index_id.is_not(None)
     )
 
 
-def next_number_of(workspace_id: Id, database_id: Id) -> ScalarSelect[int]:
+def next_number_of(workspace_id: Id, database_id: Id) -> sa.ScalarSelect[int]:
     """The next value of the auto_number field of a database."""
     return (
-        select(database.c.next_number)
+        sa.select(database.c.next_number)
         .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
         .scalar_subquery()
     )
@@ -210,25 +206,25 @@ async def load_catalog(
 
     Databases in the trash are among them, because they may be restored.
     """
-    start = select(func.unnest(literal(list(database_ids), ARRAY(Uuid))).label("id")).cte(
-        "connected", recursive=True
-    )
+    start = sa.select(
+        sa.func.unnest(sa.literal(list(database_ids), sa.ARRAY(sa.Uuid))).label("id")
+    ).cte("connected", recursive=True)
     connected = start.union(
-        select(cast(field.c.settings["databaseId"].astext, Uuid))
+        sa.select(sa.cast(field.c.settings["databaseId"].astext, sa.Uuid))
         .join(start, start.c.id == field.c.database_id)
         .where(field.c.workspace_id == workspace_id, field.c.kind == FieldKind.RELATION.value)
     )
     rows = await work.rows(
-        select(field)
+        sa.select(field)
         .where(
-            field.c.workspace_id == workspace_id, field.c.database_id.in_(select(connected.c.id))
+            field.c.workspace_id == workspace_id, field.c.database_id.in_(sa.select(connected.c.id))
         )
         .order_by(field.c.position, field.c.key),
         of=DatabaseField,
     )
     catalog: dict[Id, FieldSpecs] = {database_id: {} for database_id in database_ids}
     for row in rows:
-        catalog.setdefault(row.database_id, {})[row.key] = field_spec(row)
+        catalog.setdefault(row.database_id, {})[row.key] = field_rows.field_spec(row)
     return catalog
 
 
@@ -237,9 +233,9 @@ async def removed_keys(
 ) -> dict[Id, set[str]]:
     """The keys under which records of these databases still store values of removed fields."""
     rows = await work.rows(
-        select(removed_field.c.database_id, removed_field.c.key).where(
+        sa.select(removed_field.c.database_id, removed_field.c.key).where(
             removed_field.c.workspace_id == workspace_id,
-            removed_field.c.database_id == func.any(list(database_ids)),
+            removed_field.c.database_id == sa.func.any(list(database_ids)),
         )
     )
     keys: dict[Id, set[str]] = {database_id: set() for database_id in database_ids}
@@ -251,7 +247,7 @@ async def removed_keys(
 async def find_removed(work: UnitOfWork, workspace_id: Id, field_id: Id) -> RemovedField | None:
     """A removed field that records still store values of."""
     this = (removed_field.c.workspace_id == workspace_id, removed_field.c.id == field_id)
-    return await work.first(select(removed_field).where(*this), of=RemovedField)
+    return await work.first(sa.select(removed_field).where(*this), of=RemovedField)
 
 
 class DatabaseWithFields(Protocol):
@@ -266,24 +262,24 @@ def schema_of(row: DatabaseWithFields | None, resource: str = "database") -> Sch
     """The schema in a row of `schemas`. Raises `NotFoundError` of `resource` when there is none."""
     if row is None:
         raise NotFoundError(resource)
-    return Schema(row.workspace_id, row.database_id, read_fields(row.fields))
+    return Schema(row.workspace_id, row.database_id, field_rows.read_fields(row.fields))
 
 
-def schemas() -> Select[Any]:
+def schemas() -> sa.Select[Any]:
     """Select databases outside the trash with their fields; the caller adds which databases.
 
     The statement takes the parameter `workspace_id`.
     """
-    return live_databases(
-        bindparam("workspace_id", type_=Uuid),
+    return field_rows.live_databases(
+        sa.bindparam("workspace_id", type_=sa.Uuid),
         database.c.workspace_id,
         database.c.id.label("database_id"),
-        fields_as_text().label("fields"),
+        field_rows.fields_as_text().label("fields"),
     )
 
 
 _SCHEMA = PreparedStatement(
-    schemas().where(database.c.id == bindparam("database_id", type_=Uuid)), DatabaseWithFields
+    schemas().where(database.c.id == sa.bindparam("database_id", type_=sa.Uuid)), DatabaseWithFields
 )
 
 

@@ -8,22 +8,7 @@ from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Protocol, cast
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    FromClause,
-    ScalarSelect,
-    Select,
-    Text,
-    Uuid,
-    and_,
-    any_,
-    bindparam,
-    func,
-    literal,
-    select,
-)
-from sqlalchemy import cast as sql_cast
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from models.content.items.joins import live_item_of
@@ -53,13 +38,13 @@ FIELD = field.c
 
 
 def field_with_id(
-    field_id: ColumnElement[Any],
-) -> tuple[FromClause, ColumnElement[bool]]:
+    field_id: sa.ColumnElement[Any],
+) -> tuple[sa.FromClause, sa.ColumnElement[bool]]:
     """The join to the field that a column names: `select(…).outerjoin(*field_with_id(…))`."""
     return field, field.c.id == field_id
 
 
-def database_of(resource: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+def database_of(resource: sa.FromClause) -> tuple[sa.FromClause, sa.ColumnElement[bool]]:
     """The join to the database of a resource's rows, in the trash or not.
 
     To be spread: `select(…).join(*database_of(resource))`.
@@ -67,74 +52,76 @@ def database_of(resource: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
     return database, _owns(resource)
 
 
-def live_database_of(resource: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+def live_database_of(resource: sa.FromClause) -> tuple[sa.FromClause, sa.ColumnElement[bool]]:
     """The join to the database of a resource's rows and its item, unless it is in the trash."""
     return database.join(*live_item_of(database)), _owns(resource)
 
 
-def _owns(resource: FromClause) -> ColumnElement[bool]:
-    return and_(
+def _owns(resource: sa.FromClause) -> sa.ColumnElement[bool]:
+    return sa.and_(
         database.c.workspace_id == resource.c.workspace_id, database.c.id == resource.c.database_id
     )
 
 
 def live_databases(
-    workspace_id: Id | ColumnElement[Id], *columns: ColumnElement[Any]
-) -> Select[Any]:
+    workspace_id: Id | sa.ColumnElement[Id], *columns: sa.ColumnElement[Any]
+) -> sa.Select[Any]:
     """These columns of the databases outside the trash, of their items and of what is joined."""
     return (
-        select(*columns)
+        sa.select(*columns)
         .select_from(database)
         .join(*live_item_of(database))
         .where(database.c.workspace_id == workspace_id)
     )
 
 
-def open_databases(actor: Actor, *columns: ColumnElement[Any]) -> Select[Any]:
+def open_databases(actor: Actor, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
     """These columns of the databases that the actor sees, and of what is joined."""
     return (
-        select(*columns)
+        sa.select(*columns)
         .select_from(database)
         .where(
             database.c.workspace_id == actor.workspace_id,
-            database.c.item_id.not_in(select(closed_items(actor).c.id)),
+            database.c.item_id.not_in(sa.select(closed_items(actor).c.id)),
         )
     )
 
 
-def closed_databases(actor: Actor) -> Select[Any]:
+def closed_databases(actor: Actor) -> sa.Select[Any]:
     """The ids of the databases that the actor does not see."""
-    return select(database.c.id).where(
+    return sa.select(database.c.id).where(
         database.c.workspace_id == actor.workspace_id,
-        database.c.item_id.in_(select(closed_items(actor).c.id)),
+        database.c.item_id.in_(sa.select(closed_items(actor).c.id)),
     )
 
 
-def placed_databases() -> Select[Any]:
+def placed_databases() -> sa.Select[Any]:
     """The start of a `PlacementOf`, for what belongs to a database."""
     return placed(database)
 
 
 def item_of_database(
-    workspace_id: Id | ColumnElement[Id], database_id: Id | ColumnElement[Id]
-) -> Select[Any]:
+    workspace_id: Id | sa.ColumnElement[Id], database_id: Id | sa.ColumnElement[Id]
+) -> sa.Select[Any]:
     """The item of a database, which may be a column of the enclosing statement."""
     return (
-        select(database.c.item_id)
+        sa.select(database.c.item_id)
         .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
         .correlate_except(database)
     )
 
 
-def fields_as_text() -> ScalarSelect[Any]:
+def fields_as_text() -> sa.ScalarSelect[Any]:
     """The fields of the enclosing statement's `database`, as JSON text that `read_fields` reads.
 
     For statements that read a row together with the fields of its database.
     """
-    described = func.json_build_object(*(part for name in _SPEC for part in (name, field.c[name])))
+    described = sa.func.json_build_object(
+        *(part for name in _SPEC for part in (name, field.c[name]))
+    )
     ordered = aggregate_order_by(described, field.c.position, field.c.key)
     return (
-        select(sql_cast(func.json_agg(ordered), Text))
+        sa.select(sa.cast(sa.func.json_agg(ordered), sa.Text))
         .where(
             field.c.workspace_id == database.c.workspace_id, field.c.database_id == database.c.id
         )
@@ -222,9 +209,9 @@ def field_spec(row: FieldRow) -> FieldSpec:
 
 
 _FIELDS = PreparedStatement(
-    select(fields_as_text()).where(
-        database.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-        database.c.id == bindparam("database_id", type_=Uuid),
+    sa.select(fields_as_text()).where(
+        database.c.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+        database.c.id == sa.bindparam("database_id", type_=sa.Uuid),
     )
 )
 
@@ -248,9 +235,9 @@ async def fields_of_each(
 
 
 _OF_EACH = PreparedStatement(
-    select(field).where(
-        field.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-        field.c.database_id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
+    sa.select(field).where(
+        field.c.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+        field.c.database_id == sa.func.any(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid))),
     )
 )
 
@@ -260,7 +247,7 @@ async def fields_by_database(
 ) -> dict[Id, FieldSpecs]:
     """The fields of each of these databases that exists outside the trash."""
     rows = await work.rows(
-        select(database.c.id, fields_as_text().label("fields"))
+        sa.select(database.c.id, fields_as_text().label("fields"))
         .join(*live_item_of(database))
         .where(
             database.c.workspace_id == workspace_id,
@@ -275,7 +262,7 @@ async def field_kind(
 ) -> FieldKind | None:
     """The kind of a field; None when there is no such field."""
     kind = await work.scalar(
-        select(field.c.kind).where(
+        sa.select(field.c.kind).where(
             field.c.workspace_id == workspace_id,
             field.c.database_id == database_id,
             field.c.key == field_key,
@@ -305,7 +292,7 @@ _RELATION = field.alias("relation")
 _FOLLOWER = field.alias("follower")
 _FOLLOWING = [FieldKind.ROLLUP.value, FieldKind.LOOKUP.value]
 _FOLLOWED = PreparedStatement(
-    select(
+    sa.select(
         _RELATION.c.id,
         _RELATION.c.key,
         _RELATION.c.label,
@@ -316,24 +303,24 @@ _FOLLOWED = PreparedStatement(
     )
     .outerjoin(
         _FOLLOWER,
-        and_(
+        sa.and_(
             _FOLLOWER.c.workspace_id == _RELATION.c.workspace_id,
             _FOLLOWER.c.database_id == _RELATION.c.database_id,
-            _FOLLOWER.c.kind == any_(literal(_FOLLOWING, ARRAY(Text))),
+            _FOLLOWER.c.kind == sa.any_(sa.literal(_FOLLOWING, sa.ARRAY(sa.Text))),
             _FOLLOWER.c.settings["relationFieldKey"].astext == _RELATION.c.key,
         ),
     )
     .where(
-        _RELATION.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-        _RELATION.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
+        _RELATION.c.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+        _RELATION.c.id == sa.func.any(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid))),
     )
     .order_by(_RELATION.c.id, _FOLLOWER.c.key),
     FollowedRelation,
 )
 _SETTINGS = PreparedStatement(
-    select(field.c.key, field.c.settings).where(
-        field.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-        field.c.id == bindparam("id", type_=Uuid),
+    sa.select(field.c.key, field.c.settings).where(
+        field.c.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+        field.c.id == sa.bindparam("id", type_=sa.Uuid),
     ),
     RelationSettings,
 )

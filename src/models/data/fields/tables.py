@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Index, UniqueConstraint, text
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -20,10 +20,10 @@ class Database(SQLModel, table=True):
 
     __tablename__ = "database"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        UniqueConstraint("workspace_id", "key"),
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.UniqueConstraint("workspace_id", "key"),
         same_workspace("item_id", "item.id"),
-        Index("ix_database_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        sa.Index("ix_database_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
     )
 
     id: Id = Field(primary_key=True)
@@ -35,7 +35,7 @@ class Database(SQLModel, table=True):
     settings: dict[str, Any] = Field(sa_type=JSONB)
     record_layout: dict[str, Any] = Field(sa_type=JSONB)
     next_number: int = Field(
-        default=1, sa_type=BigInteger, sa_column_kwargs={"server_default": text("1")}
+        default=1, sa_type=sa.BigInteger, sa_column_kwargs={"server_default": sa.text("1")}
     )
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
@@ -50,7 +50,7 @@ class DatabaseField(SQLModel, table=True):
 
     __tablename__ = "field"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "database_id", "key"),
+        sa.UniqueConstraint("workspace_id", "database_id", "key"),
         same_workspace("database_id", "database.id"),
     )
 
@@ -66,7 +66,7 @@ class DatabaseField(SQLModel, table=True):
     settings: dict[str, Any] = Field(sa_type=JSONB)
     position: float
     index_id: Id | None = None
-    index_ready: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    index_ready: bool = Field(default=False, sa_column_kwargs={"server_default": sa.text("false")})
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
 
@@ -79,7 +79,7 @@ class RemovedField(SQLModel, table=True):
 
     __tablename__ = "removed_field"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "database_id", "key"),
+        sa.UniqueConstraint("workspace_id", "database_id", "key"),
         same_workspace("database_id", "database.id"),
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Select, select
+import sqlalchemy as sa
 
 from models.content.items.joins import ITEM, live_items
 from models.content.surfaces.commands import create_missing
@@ -20,14 +20,14 @@ _FILE = "forms.ndjson"
 _QUESTIONS = deferred_adapter(Questions)
 
 
-def _forms(workspace_id: Id) -> Select[Any]:
+def _forms(workspace_id: Id) -> sa.Select[Any]:
     return of_live_databases(workspace_id, form).where(
         form.c.item_id.in_(live_items(workspace_id, ITEM.id))
     )
 
 
-def _submissions(workspace_id: Id) -> Select[Any]:
-    return select(form_submission).where(
+def _submissions(workspace_id: Id) -> sa.Select[Any]:
+    return sa.select(form_submission).where(
         form_submission.c.workspace_id == workspace_id,
         form_submission.c.form_id.in_(_forms(workspace_id).with_only_columns(form.c.id)),
         form_submission.c.record_id.in_(live_records(workspace_id)),

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+import sqlalchemy as sa
 from pydantic import ValidationError as ShapeError
-from sqlalchemy import insert, literal, select, update
 
 from models.content.items.commands import check_parent, create_item_for
 from models.content.items.rules import ItemKind
@@ -13,18 +13,10 @@ from models.core.access.rules import Actor, Principal, PrincipalType, Role, Scop
 from models.core.base import Id, JsonObject
 from models.core.problems import located, refusal
 from models.data.fields.queries import load_schema, require_edit
+from models.data.forms import shapes
 from models.data.forms.queries import PublicFormRow, find_public, get_form, takes_answers
 from models.data.forms.quotas import Submitter, check_quotas, take_quotas
 from models.data.forms.rules import check_fields, default_fields, read_answers
-from models.data.forms.shapes import (
-    CreateForm,
-    CreateFormBody,
-    FormDetail,
-    FormField,
-    SubmitForm,
-    SubmittedForm,
-    UpdateForm,
-)
 from models.data.forms.tables import Form, form, form_submission
 from models.data.records.commands import create_record
 from models.data.records.shapes import CreateRecord, RecordDetail
@@ -36,7 +28,9 @@ from runtime.errors import ConflictError, NotFoundError
 from runtime.ids import new_id
 
 
-async def create_form_item(work: UnitOfWork, actor: Actor, body: CreateFormBody) -> FormDetail:
+async def create_form_item(
+    work: UnitOfWork, actor: Actor, body: shapes.CreateFormBody
+) -> shapes.FormDetail:
     """Create a form together with its item.
 
     Raises what `create_form` raises, and `NotFoundError` for a parent the actor does not see.
@@ -70,15 +64,15 @@ async def create_form(
 
 
 async def _insert_form(
-    work: UnitOfWork, actor: Actor, item_id: Id, form_id: Id, body: CreateForm, path: str
+    work: UnitOfWork, actor: Actor, item_id: Id, form_id: Id, body: shapes.CreateForm, path: str
 ) -> None:
     await require_edit(work, actor, body.database_id, _EDIT_NEEDED)
     schema = await load_schema(work, actor.workspace_id, body.database_id)
     form_fields = default_fields(schema.fields) if body.fields is None else body.fields
     check_fields(form_fields, schema.fields, work.now, path=path)
     await work.execute(
-        insert(form).values(
-            **body.model_dump(include=CreateForm.model_fields.keys() - {"fields"}),
+        sa.insert(form).values(
+            **body.model_dump(include=shapes.CreateForm.model_fields.keys() - {"fields"}),
             id=form_id,
             workspace_id=actor.workspace_id,
             item_id=item_id,
@@ -95,9 +89,9 @@ async def update_form(
     work: UnitOfWork,
     actor: Actor,
     form_id: Id,
-    body: UpdateForm,
+    body: shapes.UpdateForm,
     expected_version: int | None = None,
-) -> FormDetail:
+) -> shapes.FormDetail:
     """Change a form, or make it public or private.
 
     Raises `NotFoundError`, `DeniedError` without edit access to the form's database,
@@ -105,7 +99,7 @@ async def update_form(
     """
     conditions = (form.c.workspace_id == actor.workspace_id, form.c.id == form_id)
     row = await work.one(
-        select(form).where(*conditions).with_for_update(key_share=True), "form", of=Form
+        sa.select(form).where(*conditions).with_for_update(key_share=True), "form", of=Form
     )
     await require_edit(work, actor, row.database_id, _EDIT_NEEDED)
     values = _changes(body)
@@ -118,7 +112,7 @@ async def update_form(
             f"The form was changed since: its version is {row.version}. Read it again."
         )
     await work.execute(
-        update(form)
+        sa.update(form)
         .where(*conditions)
         .values(**values, version=form.c.version + 1, updated_at=work.now)
     )
@@ -144,11 +138,11 @@ async def copy_form(work: UnitOfWork, actor: Actor, form_id: Id, new_item_id: Id
     }
     columns = [one.name for one in form.c]
     await work.execute(
-        insert(form).from_select(
+        sa.insert(form).from_select(
             columns,
-            select(
+            sa.select(
                 *(
-                    literal(overrides[name], form.c[name].type)
+                    sa.literal(overrides[name], form.c[name].type)
                     if name in overrides
                     else form.c[name]
                     for name in columns
@@ -161,8 +155,8 @@ async def copy_form(work: UnitOfWork, actor: Actor, form_id: Id, new_item_id: Id
 
 
 async def submit_form(
-    work: UnitOfWork, item_id: Id | None, body: SubmitForm, submitter: Submitter
-) -> SubmittedForm:
+    work: UnitOfWork, item_id: Id | None, body: shapes.SubmitForm, submitter: Submitter
+) -> shapes.SubmittedForm:
     """Create a record of the answers.
 
     Raises `ValidationError` at `data.<key>`, the same `NotFoundError` for a form that is not public
@@ -180,7 +174,7 @@ async def submit_form(
     submission_id = new_id()
     await _emit(work, row, new_record, submission_id)
     await work.execute(
-        insert(form_submission).values(
+        sa.insert(form_submission).values(
             id=submission_id,
             workspace_id=row.workspace_id,
             form_id=row.id,
@@ -191,14 +185,14 @@ async def submit_form(
     # Last, so that other submissions wait for the locks on these rows as briefly as possible.
     await take_quotas(work, row.workspace_id, row.id, submitter)
     result = await work.execute(
-        update(form)
+        sa.update(form)
         .where(form.c.workspace_id == row.workspace_id, form.c.id == row.id)
         .where(takes_answers(work.now))
         .values(submission_count=form.c.submission_count + 1)
     )
     if result.rowcount == 0:
         raise NotFoundError("form")
-    return SubmittedForm(submission_id=submission_id, confirmation=row.confirmation)
+    return shapes.SubmittedForm(submission_id=submission_id, confirmation=row.confirmation)
 
 
 async def _emit(
@@ -232,20 +226,20 @@ _EDIT_NEEDED = "A form needs edit access to the database its responses are saved
 _MAY_BE_ABSENT = frozenset({"title", "description", "closes_at", "max_submissions"})
 
 
-def _changes(body: UpdateForm) -> dict[str, Any]:
+def _changes(body: shapes.UpdateForm) -> dict[str, Any]:
     given = body.model_dump(exclude_unset=True, exclude={"fields"})
     return {
         name: value for name, value in given.items() if value is not None or name in _MAY_BE_ABSENT
     }
 
 
-def _stored(form_fields: list[FormField]) -> list[JsonObject]:
+def _stored(form_fields: list[shapes.FormField]) -> list[JsonObject]:
     return [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in form_fields]
 
 
-def _read(config: JsonObject, path: str) -> CreateForm:
+def _read(config: JsonObject, path: str) -> shapes.CreateForm:
     try:
-        return CreateForm.model_validate(config)
+        return shapes.CreateForm.model_validate(config)
     except ShapeError as error:
         raise refusal(list(located(error, path))) from None
 
@@ -255,7 +249,7 @@ async def rewrite_questions(
 ) -> None:
     """Store the questions of a form, named by its item, in which a field has another key."""
     await work.execute(
-        update(form)
+        sa.update(form)
         .where(form.c.workspace_id == workspace_id, form.c.item_id == item_id)
         .values(fields=fields, version=form.c.version + 1, updated_at=work.now)
     )

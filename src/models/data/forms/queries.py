@@ -5,23 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from sqlalchemy import ColumnElement, Uuid, and_, bindparam, func, literal, or_, select
+import sqlalchemy as sa
 
 from models.content.items.joins import ITEM, live_item_of, live_items
 from models.content.items.queries import placement, placement_of
 from models.content.surfaces.queries import surface_id_of
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
-from models.core.references.rules import (
-    Definition,
-    Reference,
-    Sought,
-    SubjectKind,
-    below,
-    cleared,
-    named_at,
-    question_references,
-)
+from models.core.references import rules as reference_rules
 from models.data.fields.commands import share_schema
 from models.data.fields.queries import load_schema
 from models.data.fields.queries import visible as database_visible
@@ -37,9 +28,11 @@ from runtime.postgresql.schema import Timestamp
 from runtime.postgresql.statements import PreparedStatement
 
 
-async def form_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
+async def form_definitions(
+    work: UnitOfWork, actor: Actor, sought: reference_rules.Sought
+) -> Sequence[reference_rules.Definition]:
     """The forms that may name a thing."""
-    if sought.kind is SubjectKind.MEMBER:
+    if sought.kind is reference_rules.SubjectKind.MEMBER:
         condition = form.c.created_by_user_id == Id(sought.subject.id)
     elif sought.database_id is not None:
         condition = form.c.database_id == sought.database_id
@@ -47,13 +40,13 @@ async def form_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Se
         return []
     rows = await work.rows(
         live_items(actor.workspace_id, *form.c, ITEM.title.label("label"))
-        .join(form, and_(form.c.workspace_id == ITEM.workspace_id, form.c.item_id == ITEM.id))
+        .join(form, sa.and_(form.c.workspace_id == ITEM.workspace_id, form.c.item_id == ITEM.id))
         .where(condition)
         .order_by(ITEM.title, form.c.id),
         of=_LabelledForm,
     )
     return [
-        Definition(
+        reference_rules.Definition(
             kind="form",
             id=row.item_id,
             label=row.label,
@@ -76,19 +69,25 @@ class _LabelledForm(Protocol):
     created_by_user_id: Id
 
 
-def _form_references(row: _LabelledForm) -> Iterator[Reference]:
+def _form_references(row: _LabelledForm) -> Iterator[reference_rules.Reference]:
     database = str(row.database_id)
-    yield from named_at(SubjectKind.DATABASE, database, "databaseId")
-    yield from cleared(below(question_references(database, row.fields), "fields"))
+    yield from reference_rules.named_at(
+        reference_rules.SubjectKind.DATABASE, database, "databaseId"
+    )
+    yield from reference_rules.cleared(
+        reference_rules.below(reference_rules.question_references(database, row.fields), "fields")
+    )
     # It acts in the name of its creator.
-    yield from named_at(SubjectKind.MEMBER, str(row.created_by_user_id), "createdByUserId")
+    yield from reference_rules.named_at(
+        reference_rules.SubjectKind.MEMBER, str(row.created_by_user_id), "createdByUserId"
+    )
 
 
 async def databases_of_forms(
     work: UnitOfWork, workspace_id: Id, database_id: Id | None = None
 ) -> Mapping[str, str]:
     """The database of each form by the form's item: of all forms, or of one database."""
-    statement = select(form.c.item_id, form.c.database_id).where(
+    statement = sa.select(form.c.item_id, form.c.database_id).where(
         form.c.workspace_id == workspace_id
     )
     if database_id is not None:
@@ -100,14 +99,14 @@ visible = placement_of(form)
 """The placement of a form: `await visible(work, workspace_ids, form_id, user_id)`."""
 
 
-def takes_answers(now: datetime | ColumnElement[datetime]) -> ColumnElement[bool]:
+def takes_answers(now: datetime | sa.ColumnElement[datetime]) -> sa.ColumnElement[bool]:
     """The condition that a form takes one more answer at this moment."""
-    moment = literal(now, Timestamp) if not isinstance(now, ColumnElement) else now
-    return and_(
+    moment = sa.literal(now, Timestamp) if not isinstance(now, sa.ColumnElement) else now
+    return sa.and_(
         form.c.public,
         form.c.accepting,
-        or_(form.c.closes_at.is_(None), form.c.closes_at > moment),
-        or_(form.c.max_submissions.is_(None), form.c.submission_count < form.c.max_submissions),
+        sa.or_(form.c.closes_at.is_(None), form.c.closes_at > moment),
+        sa.or_(form.c.max_submissions.is_(None), form.c.submission_count < form.c.max_submissions),
     )
 
 
@@ -129,15 +128,15 @@ class PublicFormRow(Protocol):
 
 _PUBLIC = PreparedStatement(
     # The only query without a workspace: the public names a form by its item alone.
-    select(
+    sa.select(
         form,
-        func.coalesce(form.c.title, ITEM.title).label("shown_title"),
-        and_(takes_answers(bindparam("now", type_=Timestamp)), ~ITEM.archived).label("open"),
+        sa.func.coalesce(form.c.title, ITEM.title).label("shown_title"),
+        sa.and_(takes_answers(sa.bindparam("now", type_=Timestamp)), ~ITEM.archived).label("open"),
     )
     .join(*live_item_of(form))
     .join(*live_workspace_of(form))
     .where(
-        form.c.item_id == bindparam("item_id", type_=Uuid),
+        form.c.item_id == sa.bindparam("item_id", type_=sa.Uuid),
         form.c.public,
     ),
     PublicFormRow,
@@ -166,9 +165,9 @@ class FoundForm:
 async def get_form(work: UnitOfWork, actor: Actor, form_id: Id) -> FormDetail:
     """A form as members see it. Raises `NotFoundError`."""
     row = await work.one(
-        select(form, surface_id_of(form.c.workspace_id, form.c.item_id).label("surface_id")).where(
-            form.c.workspace_id == actor.workspace_id, form.c.id == form_id
-        ),
+        sa.select(
+            form, surface_id_of(form.c.workspace_id, form.c.item_id).label("surface_id")
+        ).where(form.c.workspace_id == actor.workspace_id, form.c.id == form_id),
         "form",
     )
     return FormDetail.model_validate(row)
@@ -216,7 +215,7 @@ async def latest_answers(
 ) -> list[FormAnswer]:
     """The newest answers to a form whose records the actor sees, newest first."""
     statement = (
-        select(form_submission)
+        sa.select(form_submission)
         .where(
             form_submission.c.workspace_id == actor.workspace_id,
             form_submission.c.form_id == form_id,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 
-from sqlalchemy import case, func, select
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from models.core.base import Id
@@ -73,7 +73,7 @@ async def check_quotas(work: UnitOfWork, form_id: Id, submitter: Submitter) -> N
     """
     limits = submitter.quotas
     rows = await work.rows(
-        select(form_quota.c.address, form_quota.c.full_at).where(
+        sa.select(form_quota.c.address, form_quota.c.full_at).where(
             form_quota.c.form_id == form_id,
             form_quota.c.address.in_([whose for whose, *_ in limits]),
         )
@@ -107,8 +107,10 @@ async def take_quotas(
             for whose, _, interval in limits
         ]
     )
-    later = func.greatest(form_quota.c.full_at, work.now) + (statement.excluded.full_at - work.now)
-    furthest = case(
+    later = sa.func.greatest(form_quota.c.full_at, work.now) + (
+        statement.excluded.full_at - work.now
+    )
+    furthest = sa.case(
         *(
             (form_quota.c.address == whose, work.now + burst * interval)
             for whose, burst, interval in limits

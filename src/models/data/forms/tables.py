@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary, UniqueConstraint, text
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -11,7 +11,7 @@ from models.core.base import Id
 from models.core.purging import Retention
 from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 
-_ZERO = {"server_default": text("0")}
+_ZERO = {"server_default": sa.text("0")}
 
 
 class Form(SQLModel, table=True):
@@ -23,12 +23,12 @@ class Form(SQLModel, table=True):
 
     __tablename__ = "form"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
+        sa.UniqueConstraint("workspace_id", "id"),
         same_workspace("item_id", "item.id", ondelete="CASCADE"),
         same_workspace("database_id", "database.id", ondelete="CASCADE"),
-        ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
-        Index("uq_form_item_id", "item_id", unique=True),
-        Index("ix_form_workspace_id_database_id", "workspace_id", "database_id"),
+        sa.ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
+        sa.Index("uq_form_item_id", "item_id", unique=True),
+        sa.Index("ix_form_workspace_id_database_id", "workspace_id", "database_id"),
     )
 
     id: Id = Field(primary_key=True)
@@ -45,7 +45,7 @@ class Form(SQLModel, table=True):
     closes_at: datetime | None = Field(default=None, sa_type=Timestamp)
     max_submissions: int | None = None
     submission_count: int = Field(default=0, sa_column_kwargs=_ZERO)
-    version: int = Field(default=1, sa_column_kwargs={"server_default": text("1")})
+    version: int = Field(default=1, sa_column_kwargs={"server_default": sa.text("1")})
     created_by_user_id: Id
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
@@ -58,14 +58,14 @@ class FormSubmission(SQLModel, table=True):
     __table_args__ = (
         same_workspace("form_id", "form.id", ondelete="CASCADE"),
         same_workspace("record_id", "record.id", ondelete="CASCADE"),
-        Index(
+        sa.Index(
             "ix_form_submission_workspace_id_form_id_created_at_id",
             "workspace_id",
             "form_id",
             "created_at",
             "id",
         ),
-        Index("ix_form_submission_workspace_id_record_id", "workspace_id", "record_id"),
+        sa.Index("ix_form_submission_workspace_id_record_id", "workspace_id", "record_id"),
     )
 
     id: Id = Field(primary_key=True)
@@ -84,11 +84,11 @@ class FormQuota(SQLModel, table=True):
     __tablename__ = "form_quota"
     __table_args__ = (
         same_workspace("form_id", "form.id", ondelete="CASCADE"),
-        Index("ix_form_quota_full_at", "full_at"),
+        sa.Index("ix_form_quota_full_at", "full_at"),
     )
 
     form_id: Id = Field(primary_key=True)
-    address: bytes = Field(sa_type=LargeBinary, primary_key=True)
+    address: bytes = Field(sa_type=sa.LargeBinary, primary_key=True)
     workspace_id: Id
     full_at: datetime = Field(sa_type=Timestamp)
 

@@ -20,32 +20,13 @@ from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple, cast
 
+from models.core import values as core_values
 from models.core.base import Id
 from models.core.expressions.rules import cel_text
-from models.core.expressions.rules.cel_text import (
-    dotted,
-    free_names,
-    names,
-    selections,
-    tokens,
-    with_doubles,
-)
 from models.core.expressions.rules.errors import ExpressionError, ExpressionLimitError
 from models.core.expressions.rules.programs import Program, Type, environment
 from models.core.filters.grammar import ValueForm
 from models.core.problems import an
-from models.core.values import (
-    EXACT,
-    MAX_LONG_TEXT,
-    InvalidValueError,
-    check_storable,
-    day,
-    exact_number,
-    moment,
-    number,
-    stored_moment,
-    text,
-)
 from models.data.fields.rules.fields import (
     FieldKind,
     FieldSpec,
@@ -170,7 +151,7 @@ def _sources(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> frozenset[Fiel
         fields = catalog[ref.database_id]
         try:
             keys = compile_formula(spec.settings["expression"], fields).dependencies
-        except InvalidValueError as problem:
+        except core_values.InvalidValueError as problem:
             raise _ProblemError("expression", str(problem)) from problem
         return frozenset(FieldRef(ref.database_id, key) for key in keys)
     return frozenset({_target(catalog, ref, spec)})
@@ -224,7 +205,7 @@ def _formula_result(spec: FieldSpec, fields: FieldSpecs) -> ResultKind:
 def _require_value(expression: str, fields: FieldSpecs) -> None:
     try:
         compile_formula(expression, fields).require_value()
-    except InvalidValueError:
+    except core_values.InvalidValueError:
         # Its types may fit for some records all the same; `_fits` decides.
         return
     except ExpressionError as problem:
@@ -234,7 +215,7 @@ def _require_value(expression: str, fields: FieldSpecs) -> None:
 def _fits(expression: str, fields: FieldSpecs, result: ResultKind, *, must: bool = False) -> bool:
     try:
         compile_formula(expression, fields, result)
-    except InvalidValueError as problem:
+    except core_values.InvalidValueError as problem:
         if must:
             raise _ProblemError("expression", str(problem)) from problem
         return False
@@ -291,7 +272,7 @@ class _Input:
         reader = _READERS.get(self.form, _text)
         try:
             return reader(value)
-        except InvalidValueError:
+        except core_values.InvalidValueError:
             return self._nothing
 
     @property
@@ -334,7 +315,7 @@ class CompiledFormula:
                 if each.type is Type.MOMENT and not data[each.name]
             )
             return _RESULTS[self.result](_program(self.text, self.inputs, missing).run(data))
-        except (ExpressionError, InvalidValueError) as error:
+        except (ExpressionError, core_values.InvalidValueError) as error:
             if isinstance(error, ExpressionLimitError):
                 raise
             return None
@@ -348,32 +329,32 @@ def compile_formula(
     Raises `InvalidValueError` with the sentence that says what is wrong.
     """
     _refuse_questions(expression)
-    source = dotted(expression, "record", _spelled)
-    keys = selections(source, "record")
+    source = cel_text.dotted(expression, "record", _spelled)
+    keys = cel_text.selections(source, "record")
     if keys is None:
-        raise InvalidValueError("must name each field it reads, as record.<key>")
+        raise core_values.InvalidValueError("must name each field it reads, as record.<key>")
     inputs = tuple(_input(fields, key) for key in sorted(keys))
     try:
         return _compiled(source, inputs, result)
-    except InvalidValueError as problem:
-        raise InvalidValueError(f"{problem}{_bare_field(source, fields)}") from None
+    except core_values.InvalidValueError as problem:
+        raise core_values.InvalidValueError(f"{problem}{_bare_field(source, fields)}") from None
 
 
 def _bare_field(text_: str, fields: FieldSpecs) -> str:
     """The correction for a field that is named without `record`, by its key or its label."""
-    bare = {name.lower() for name in free_names(text_)} - _KEYWORDS
+    bare = {name.lower() for name in cel_text.free_names(text_)} - _KEYWORDS
     found = (key for key, spec in fields.items() if bare & {key.lower(), spec.label.lower()})
     key = next(found, None)
     return "" if key is None else f". The field is read as record.{key}"
 
 
 def _refuse_questions(expression: str) -> None:
-    read = [token.text for token in tokens(expression)]
+    read = [token.text for token in cel_text.tokens(expression)]
     for place, word in enumerate(read):
         if read[place : place + 3] == ["has", "(", "record"] or (
             word == "record" and "?" in read[place + 1 : place + 3] and read[place + 1] in ".["
         ):
-            raise InvalidValueError(
+            raise core_values.InvalidValueError(
                 "cannot ask with has(…) or ? for a field: compare it with null, or write "
                 "coalesce(record.price, 0)"
             )
@@ -386,9 +367,9 @@ def _spelled(key: str) -> str:
 def _input(fields: FieldSpecs, name: str) -> _Input:
     spec = fields.get(name.lower() if name.lower() in _KEYWORDS else name)
     if spec is None:
-        raise InvalidValueError(f'reads "{name[:100]}", which {no_field(name, fields)}')
+        raise core_values.InvalidValueError(f'reads "{name[:100]}", which {no_field(name, fields)}')
     if spec.kind in _UNREADABLE:
-        raise InvalidValueError(
+        raise core_values.InvalidValueError(
             f'reads "{spec.key}", {an(spec.kind)} field, which a formula cannot'
         )
     return _Input(spec.key, value_form(spec), checkbox=spec.kind is FieldKind.CHECKBOX)
@@ -397,18 +378,20 @@ def _input(fields: FieldSpecs, name: str) -> _Input:
 @lru_cache(maxsize=4_096)
 def _compiled(source: str, inputs: tuple[_Input, ...], result: ResultKind) -> CompiledFormula:
     try:
-        program, chosen = _checked(source, inputs)
+        program, checked_source = _checked(source, inputs)
     except ExpressionError as problem:
-        raise InvalidValueError(_sentence(problem.message)) from None
+        raise core_values.InvalidValueError(_sentence(problem.message)) from None
     if program.type not in _GIVEN.get(result, {program.type}):
-        raise InvalidValueError(f"gives {program.type.lower()} where resultKind is {result}")
-    return CompiledFormula(chosen, inputs, result)
+        raise core_values.InvalidValueError(
+            f"gives {program.type.lower()} where resultKind is {result}"
+        )
+    return CompiledFormula(checked_source, inputs, result)
 
 
 def _checked(source: str, inputs: tuple[_Input, ...]) -> tuple[Program, str]:
     surrounding = environment({each.name: each.type for each in inputs})
-    spellings = [source, with_doubles(source)]
-    if cel_text.COALESCE in names(source):
+    spellings = [source, cel_text.with_doubles(source)]
+    if cel_text.COALESCE in cel_text.names(source):
         # The type is known only with data, and then the numbers of fields are doubles.
         spellings.reverse()
     problems: dict[str, ExpressionError] = {}
@@ -438,32 +421,32 @@ def _program(text_: str, inputs: tuple[_Input, ...], missing: frozenset[str]) ->
 
 
 def _text(value: object) -> str:
-    return text(value, longest=MAX_LONG_TEXT)
+    return core_values.text(value, longest=core_values.MAX_LONG_TEXT)
 
 
 def _double(value: object) -> float:
-    operand = number(value)
-    if abs(operand) < EXACT or isinstance(operand, float):
+    operand = core_values.number(value)
+    if abs(operand) < core_values.EXACT or isinstance(operand, float):
         return float(operand)
     try:
-        return float(exact_number(Decimal(operand)))
-    except InvalidValueError as error:
+        return float(core_values.exact_number(Decimal(operand)))
+    except core_values.InvalidValueError as error:
         raise ExpressionError(f"The number {operand} {error}.") from None
 
 
 def _boolean(value: object) -> bool:
     if not isinstance(value, bool):
-        raise InvalidValueError("must be true or false")
+        raise core_values.InvalidValueError("must be true or false")
     return value
 
 
 def _midnight(value: object) -> datetime:
-    return datetime.combine(day(value), time(), UTC)
+    return datetime.combine(core_values.day(value), time(), UTC)
 
 
 def _list(value: object) -> list[Any]:
     if not isinstance(value, list):
-        raise InvalidValueError("must be a list")
+        raise core_values.InvalidValueError("must be a list")
     return [
         _double(each) if isinstance(each, int) and not isinstance(each, bool) else each
         for each in value
@@ -474,7 +457,7 @@ _READERS: dict[ValueForm, Callable[[object], object]] = {
     ValueForm.NUMBER: _double,
     ValueForm.BOOLEAN: _boolean,
     ValueForm.DAY: _midnight,
-    ValueForm.MOMENT: moment,
+    ValueForm.MOMENT: core_values.moment,
     **dict.fromkeys(_LISTS, _list),
     ValueForm.OPAQUE: lambda value: value,
 }
@@ -482,20 +465,20 @@ _READERS: dict[ValueForm, Callable[[object], object]] = {
 
 def _finite(value: object) -> int | float:
     """A number; a whole one without a fraction, as JSON has one kind of number."""
-    given = number(value)
-    return int(given) if given == int(given) and abs(given) < EXACT else given
+    given = core_values.number(value)
+    return int(given) if given == int(given) and abs(given) < core_values.EXACT else given
 
 
 def _day(value: object) -> str:
     if isinstance(value, str) and len(value) > 10:
-        return moment(value).date().isoformat()
-    return day(value).isoformat()
+        return core_values.moment(value).date().isoformat()
+    return core_values.day(value).isoformat()
 
 
 def _json(value: object) -> FieldValue:
-    check_storable(value, MAX_JSON_DEPTH)
-    if len(json.dumps(value)) > MAX_LONG_TEXT:
-        raise InvalidValueError("is too large")
+    core_values.check_storable(value, MAX_JSON_DEPTH)
+    if len(json.dumps(value)) > core_values.MAX_LONG_TEXT:
+        raise core_values.InvalidValueError("is too large")
     return cast("FieldValue", value)
 
 
@@ -504,6 +487,6 @@ _RESULTS: dict[ResultKind, Callable[[object], FieldValue]] = {
     ResultKind.NUMBER: _finite,
     ResultKind.CHECKBOX: _boolean,
     ResultKind.DATE: _day,
-    ResultKind.DATETIME: lambda value: stored_moment(moment(value)),
+    ResultKind.DATETIME: lambda value: core_values.stored_moment(core_values.moment(value)),
     ResultKind.JSON: _json,
 }

@@ -4,19 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    FromClause,
-    Index,
-    Insert,
-    Select,
-    Text,
-    insert,
-    select,
-    text,
-    union_all,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -41,7 +29,7 @@ class RecordChange(SQLModel, table=True):
     __tablename__ = "record_change"
     __table_args__ = (
         one_of("kind", ChangeKind),
-        Index("ix_record_change_workspace_id_record_id_id", "workspace_id", "record_id", "id"),
+        sa.Index("ix_record_change_workspace_id_record_id_id", "workspace_id", "record_id", "id"),
         # People write most changes: what a run or an undo wrote is found among few.
         partial_index("ix_record_change_run_id", "run_id", "record_id", where="run_id IS NOT NULL"),
         partial_index(
@@ -50,7 +38,7 @@ class RecordChange(SQLModel, table=True):
         {"info": {BELONGS_TO: {"record": ("workspace_id", "record_id")}}},
     )
 
-    id: Id = Field(primary_key=True, sa_column_kwargs={"server_default": text("uuidv7()")})
+    id: Id = Field(primary_key=True, sa_column_kwargs={"server_default": sa.text("uuidv7()")})
     workspace_id: Id
     database_id: Id
     record_id: Id
@@ -60,7 +48,7 @@ class RecordChange(SQLModel, table=True):
     run_id: Id | None = None
     before: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
     after: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
-    omitted_keys: list[str] | None = Field(default=None, sa_type=ARRAY(Text))
+    omitted_keys: list[str] | None = Field(default=None, sa_type=sa.ARRAY(sa.Text))
     at: datetime = Field(sa_type=Timestamp)
     written_at: datetime | None = Field(default=None, sa_type=Timestamp)
     undo_id: Id | None = None
@@ -109,32 +97,34 @@ class RecordHistory(Shape):
     cursor: Nullable[str]
 
 
-def recording(values: Mapping[str, ColumnElement[Any]], *conditions: ColumnElement[bool]) -> Insert:
+def recording(
+    values: Mapping[str, sa.ColumnElement[Any]], *conditions: sa.ColumnElement[bool]
+) -> sa.Insert:
     """The insertion of changes with these values, for the statement that makes them."""
-    return insert(record_change).from_select(
-        list(values), select(*values.values()).where(*conditions)
+    return sa.insert(record_change).from_select(
+        list(values), sa.select(*values.values()).where(*conditions)
     )
 
 
-def recording_rows(changes: Select[Any]) -> Insert:
+def recording_rows(changes: sa.Select[Any]) -> sa.Insert:
     """The insertion of changes that have the columns of the table, in their order."""
-    return insert(record_change).from_select(record_change.c.keys(), changes)
+    return sa.insert(record_change).from_select(record_change.c.keys(), changes)
 
 
 CHANGE = record_change.c
 """The columns of the changes that are written."""
 
 
-def changes_with(unwritten: Select[Any]) -> FromClause:
+def changes_with(unwritten: sa.Select[Any]) -> sa.FromClause:
     """All changes: the written ones, and others with the same columns in the same order."""
-    return union_all(select(record_change), unwritten).subquery("change")
+    return sa.union_all(sa.select(record_change), unwritten).subquery("change")
 
 
 async def list_changes(
-    work: UnitOfWork, changes: FromClause, workspace_id: Id, record_id: Id, page: PageRequest
+    work: UnitOfWork, changes: sa.FromClause, workspace_id: Id, record_id: Id, page: PageRequest
 ) -> RecordHistory:
     """The changes of a record, newest first."""
-    statement = select(changes).where(
+    statement = sa.select(changes).where(
         changes.c.workspace_id == workspace_id, changes.c.record_id == record_id
     )
     shown = await page.descending(work, statement, changes.c.id, of=ChangeRow)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ARRAY, Uuid, any_, func, literal, select, union_all
+import sqlalchemy as sa
 
 from models.content.files.commands import register_private_file
 from models.content.files.queries import StoredFile, file_names, stored_file
@@ -24,16 +24,8 @@ from models.data.records.queries import choose_route, in_time, read_page
 from models.data.records.rules.query.plan import read_query
 from models.data.records.shapes import RecordQuery
 from models.data.views.queries import through_its_view
+from models.messages.jobs import store as job_store
 from models.messages.jobs.rules import OPEN_JOB
-from models.messages.jobs.store import (
-    JOB,
-    JobRow,
-    accept_job,
-    cancel_job,
-    find_job,
-    job_actor,
-    jobs_of,
-)
 from models.people.members import members_of
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -67,7 +59,7 @@ async def accept_export(
         **dict.fromkeys(("view_id", "group_by", "aggregates")),
     }
     query = base_query.model_copy(update=settled)
-    await accept_job(
+    await job_store.accept_job(
         work,
         actor,
         Family.EXPORT,
@@ -86,11 +78,11 @@ async def cancel_export(work: UnitOfWork, actor: Actor, export_id: Id) -> None:
     """Cancel an open export; a finished one stays as it is. Raises `NotFoundError`."""
     found = await visible_export(work, actor, export_id)
     if found.status in OPEN_JOB:
-        await cancel_job(work, found)
+        await job_store.cancel_job(work, found)
 
 
 async def record_export(
-    work: UnitOfWork, job: JobRow, object_key: str, size: int, sha256: bytes
+    work: UnitOfWork, job: job_store.JobRow, object_key: str, size: int, sha256: bytes
 ) -> Id:
     """Record the file of an export, private to its actor; the file's id is the export's."""
     label = await stored_label(work, job.workspace_id, job.subject_id)
@@ -121,7 +113,9 @@ class Rows:
     position: list[Any] | None
 
 
-async def read_rows(work: UnitOfWork, job: JobRow, position: Sequence[Any] | None) -> Rows:
+async def read_rows(
+    work: UnitOfWork, job: job_store.JobRow, position: Sequence[Any] | None
+) -> Rows:
     """The next rows of an export, as its actor sees them now.
 
     Raises `NotFoundError` when the database is gone, `DeniedError` when they may not see it any
@@ -148,9 +142,9 @@ async def read_rows(work: UnitOfWork, job: JobRow, position: Sequence[Any] | Non
     )
 
 
-async def _actor(work: UnitOfWork, job: JobRow) -> Actor:
+async def _actor(work: UnitOfWork, job: job_store.JobRow) -> Actor:
     """The one who asked, who must still see the database."""
-    actor = await job_actor(work, job)
+    actor = await job_store.job_actor(work, job)
     if await database_level(work, actor, job.subject_id) < Level.VIEW:
         raise NotFoundError("database")
     return actor
@@ -160,12 +154,12 @@ async def names_of(work: UnitOfWork, workspace_id: Id, ids: set[str]) -> dict[st
     """The names of people and files by id."""
     if not ids:
         return {}
-    wanted = any_(literal([Id(one) for one in ids], ARRAY(Uuid)))
+    wanted = sa.any_(sa.literal([Id(one) for one in ids], sa.ARRAY(sa.Uuid)))
     member = members_of(workspace_id).subquery()
-    name = func.coalesce(member.c.name, member.c.email).label("name")
-    people = select(member.c.user_id.label("id"), name).where(member.c.user_id == wanted)
+    name = sa.func.coalesce(member.c.name, member.c.email).label("name")
+    people = sa.select(member.c.user_id.label("id"), name).where(member.c.user_id == wanted)
     files = file_names(workspace_id, [Id(one) for one in ids])
-    rows = await work.rows(union_all(people, files))
+    rows = await work.rows(sa.union_all(people, files))
     return {str(row.id): row.name for row in rows if row.name is not None}
 
 
@@ -184,9 +178,9 @@ async def export_detail(
     return await with_worker_wait(work, _shown(found, stored), is_open=found.status in OPEN_JOB)
 
 
-async def visible_export(work: UnitOfWork, actor: Actor, export_id: Id) -> JobRow:
+async def visible_export(work: UnitOfWork, actor: Actor, export_id: Id) -> job_store.JobRow:
     """The job of an export that the actor may see. Raises `NotFoundError`."""
-    job = await find_job(work, actor.workspace_id, Family.EXPORT, export_id)
+    job = await job_store.find_job(work, actor.workspace_id, Family.EXPORT, export_id)
     own = job.actor_user_id == actor.user_id or actor.role in MANAGERS
     if not own or await database_level(work, actor, job.subject_id) < Level.VIEW:
         raise NotFoundError("export")
@@ -195,14 +189,14 @@ async def visible_export(work: UnitOfWork, actor: Actor, export_id: Id) -> JobRo
 
 async def list_exports(work: UnitOfWork, actor: Actor, page: PageRequest) -> ExportList:
     """The actor's own exports, or everybody's for owners and administrators, newest first."""
-    rows = jobs_of(actor.workspace_id, Family.EXPORT, *JOB)
+    rows = job_store.jobs_of(actor.workspace_id, Family.EXPORT, *job_store.JOB)
     if actor.role not in MANAGERS:
-        rows = rows.where(JOB.actor_user_id == actor.user_id)
-    jobs = await page.descending(work, rows, JOB.id, of=JobRow)
+        rows = rows.where(job_store.JOB.actor_user_id == actor.user_id)
+    jobs = await page.descending(work, rows, job_store.JOB.id, of=job_store.JobRow)
     return ExportList.of(jobs, lambda job: _shown(job, None))
 
 
-def _shown(job: JobRow, stored: StoredFile | None) -> ExportDetail:
+def _shown(job: job_store.JobRow, stored: StoredFile | None) -> ExportDetail:
     return ExportDetail(
         id=job.id,
         status=job.status,

@@ -9,18 +9,7 @@ of a field reaches records in the trash too, because they may be restored.
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    CTE,
-    BigInteger,
-    Column,
-    ColumnElement,
-    Text,
-    func,
-    literal,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Actor
@@ -29,16 +18,9 @@ from models.core.revisions import next_updated_at
 from models.data.fields.commands import advance_number
 from models.data.fields.queries import next_number_of
 from models.data.fields.rules.fields import FieldKind, FieldSpec, Schema
+from models.data.records import rows as record_rows
 from models.data.records.computed_values import MAX_AT_ONCE, recompute, request_recomputation
 from models.data.records.links import incoming_relations, seen_links, sides_of
-from models.data.records.rows import (
-    COUNTED,
-    WRITTEN,
-    inserting,
-    recording_creations,
-    updating,
-    write_parameters,
-)
 from models.data.records.rules.computed_order import Stale
 from models.data.records.rules.values import COPIED_COLUMNS
 from models.data.records.side_index import index_where
@@ -52,9 +34,9 @@ async def insert_from(
     work: UnitOfWork,
     actor: Actor,
     schema: Schema,
-    source: CTE,
+    source: sa.CTE,
     count: int,
-    also: Sequence[CTE] = (),
+    also: Sequence[sa.CTE] = (),
 ) -> None:
     """Insert `count` records.
 
@@ -62,30 +44,32 @@ async def insert_from(
     they are numbered, `title`, `data`, `links`,
     `omitted` and `content_surface_id`; `also` is written by the same statement.
     """
-    parameters = write_parameters(work, actor, schema)
-    number: ColumnElement[int | None] = literal(None, BigInteger)
+    parameters = record_rows.write_parameters(work, actor, schema)
+    number: sa.ColumnElement[int | None] = sa.literal(None, sa.BigInteger)
     if any(spec.kind is FieldKind.AUTO_NUMBER for spec in schema.fields.values()):
-        place = func.row_number().over(order_by=source.c.id) - 1
-        number = select(COUNTED.c.first).scalar_subquery() + place
+        place = sa.func.row_number().over(order_by=source.c.id) - 1
+        number = sa.select(record_rows.COUNTED.c.first).scalar_subquery() + place
         parameters["count"] = count
     # The change that tells of a creation has the id of the record, which is as new.
-    statement = inserting(number, source, source.c.id).add_cte(*also)
+    statement = record_rows.inserting(number, source, source.c.id).add_cte(*also)
     await work.execute(statement, parameters)
 
 
 async def update_from(
-    work: UnitOfWork, actor: Actor, schema: Schema, source: CTE, also: Sequence[CTE] = ()
+    work: UnitOfWork, actor: Actor, schema: Schema, source: sa.CTE, also: Sequence[sa.CTE] = ()
 ) -> int:
     """Change records that the caller holds; returns their number.
 
     `source` has the columns `id`, `kind`, `before`, `after`, `omitted`, `title`, `data`, `cleared`,
     `archived`, `updated_by_user_id`, `updated_at` and `deleted_at`.
     """
-    statement = updating(source).add_cte(*also)
-    return (await work.execute(statement, write_parameters(work, actor, schema))).rowcount
+    statement = record_rows.updating(source).add_cte(*also)
+    return (
+        await work.execute(statement, record_rows.write_parameters(work, actor, schema))
+    ).rowcount
 
 
-async def derive_where(work: UnitOfWork, schema: Schema, condition: ColumnElement[bool]) -> None:
+async def derive_where(work: UnitOfWork, schema: Schema, condition: sa.ColumnElement[bool]) -> None:
     """Bring up to date what is derived from the records that meet a condition.
 
     Computed values of many records, and the values that follow from them elsewhere, are left to
@@ -95,7 +79,7 @@ async def derive_where(work: UnitOfWork, schema: Schema, condition: ColumnElemen
     if not any(spec.relation or spec.derived for spec in schema.fields.values()):
         return
     rows = await work.rows(
-        select(record.c.id)
+        sa.select(record.c.id)
         .where(
             record.c.workspace_id == schema.workspace_id,
             record.c.database_id == schema.database_id,
@@ -146,9 +130,9 @@ async def strip_values(
 
     Gives the id of the last of them, or None when no more follow.
     """
-    holder: Column[Any] = record.c.computed if computed else record.c.data
+    holder: sa.Column[Any] = record.c.computed if computed else record.c.data
     chunk = (
-        select(record.c.id)
+        sa.select(record.c.id)
         .where(*_of(workspace_id, database_id), *([] if after is None else [record.c.id > after]))
         .order_by(record.c.id)
         .limit(MAX_RECORDS)
@@ -156,16 +140,16 @@ async def strip_values(
     ids = [row.id for row in await work.rows(chunk)]
     conditions = (
         *_of(workspace_id, database_id),
-        record.c.id == func.any(ids),
+        record.c.id == sa.func.any(ids),
         holder.op("?")(key),
     )
-    stripped = {holder: holder.op("-", return_type=JSONB())(literal(key, Text))}
-    statement = update(record).where(*conditions)
+    stripped = {holder: holder.op("-", return_type=JSONB())(sa.literal(key, sa.Text))}
+    statement = sa.update(record).where(*conditions)
     if computed:
         statement = statement.values(stripped)
     else:
-        creations = recording_creations(*conditions).cte("creations")
-        statement = statement.values({**stripped, **WRITTEN}).add_cte(creations)
+        creations = record_rows.recording_creations(*conditions).cte("creations")
+        statement = statement.values({**stripped, **record_rows.WRITTEN}).add_cte(creations)
     await work.execute(statement)
     return ids[-1] if len(ids) == MAX_RECORDS else None
 
@@ -178,13 +162,13 @@ async def clear_options(
     Raises `ConflictError` when too many did.
     """
     value = record.c.data[spec.key]
-    keys = literal(sorted(removed_keys), ARRAY(Text))
+    keys = sa.literal(sorted(removed_keys), sa.ARRAY(sa.Text))
     multiple = spec.kind is FieldKind.MULTI_SELECT
-    chosen = value.op("?|")(keys) if multiple else value.astext == func.any(keys)
+    chosen = value.op("?|")(keys) if multiple else value.astext == sa.func.any(keys)
     ids = [
         row.id
         for row in await work.rows(
-            select(record.c.id)
+            sa.select(record.c.id)
             .where(*_of(schema.workspace_id, schema.database_id), chosen)
             .limit(MAX_RECORDS + 1)
         )
@@ -194,34 +178,34 @@ async def clear_options(
             f"More than {MAX_RECORDS} records use an option that the list removes. Change"
             " them first, or convert the field."
         )
-    conditions = (*_of(schema.workspace_id, schema.database_id), record.c.id == func.any(ids))
+    conditions = (*_of(schema.workspace_id, schema.database_id), record.c.id == sa.func.any(ids))
     await work.execute(
-        update(record)
+        sa.update(record)
         .where(*conditions)
         .values(
             {
                 record.c.data: _without(spec.key, keys, many=multiple),
                 record.c.updated_at: next_record_updated_at(work),
-                **WRITTEN,
+                **record_rows.WRITTEN,
             }
         )
-        .add_cte(recording_creations(*conditions).cte("creations"))
+        .add_cte(record_rows.recording_creations(*conditions).cte("creations"))
     )
     return ids
 
 
-def _without(key: str, keys: ColumnElement[Any], *, many: bool) -> ColumnElement[Any]:
+def _without(key: str, keys: sa.ColumnElement[Any], *, many: bool) -> sa.ColumnElement[Any]:
     """A record's data without these options; a value with no option left is removed."""
-    cleared = record.c.data.op("-", return_type=JSONB())(literal(key, Text))
+    cleared = record.c.data.op("-", return_type=JSONB())(sa.literal(key, sa.Text))
     if not many:
         return cleared
     left = record.c.data[key].op("-", return_type=JSONB())(keys)
-    kept = func.jsonb_build_object(literal(key, Text), left, type_=JSONB)
-    merged: ColumnElement[Any] = cleared.op("||", return_type=JSONB())(kept)
+    kept = sa.func.jsonb_build_object(sa.literal(key, sa.Text), left, type_=JSONB)
+    merged: sa.ColumnElement[Any] = cleared.op("||", return_type=JSONB())(kept)
     return merged
 
 
-def next_record_updated_at(work: UnitOfWork) -> ColumnElement[Any]:
+def next_record_updated_at(work: UnitOfWork) -> sa.ColumnElement[Any]:
     """The next `updatedAt` of a record."""
     return next_updated_at(record.c.updated_at, work.now)
 
@@ -230,24 +214,24 @@ async def number_records(work: UnitOfWork, workspace_id: Id, database_id: Id) ->
     """Number the records that have no number, oldest first, and advance `next_number`."""
     first = next_number_of(workspace_id, database_id)
     numbered = (
-        select(
+        sa.select(
             record.c.id,
-            (func.row_number().over(order_by=(record.c.created_at, record.c.id)) - 1 + first).label(
-                "number"
-            ),
+            (
+                sa.func.row_number().over(order_by=(record.c.created_at, record.c.id)) - 1 + first
+            ).label("number"),
         )
         .where(*_of(workspace_id, database_id), record.c.number.is_(None))
         .cte("numbered")
     )
     written = await work.execute(
-        update(record)
+        sa.update(record)
         .where(*_of(workspace_id, database_id), record.c.id == numbered.c.id)
         .values(number=numbered.c.number)
     )
     await advance_number(work, workspace_id, database_id, written.rowcount)
 
 
-def _of(workspace_id: Id, database_id: Id) -> tuple[ColumnElement[bool], ...]:
+def _of(workspace_id: Id, database_id: Id) -> tuple[sa.ColumnElement[bool], ...]:
     return (record.c.workspace_id == workspace_id, record.c.database_id == database_id)
 
 
@@ -255,7 +239,7 @@ async def refuse_several(work: UnitOfWork, workspace_id: Id, relation: FieldSpec
     """Raise `ConflictError` while a record points at several others by a relation."""
     seen = seen_links(workspace_id, sides_of({relation.key: relation}), None).subquery("link")
     several = await work.first(
-        select(seen.c.own).group_by(seen.c.own).having(func.count() > 1).limit(1)
+        sa.select(seen.c.own).group_by(seen.c.own).having(sa.func.count() > 1).limit(1)
     )
     if several is not None:
         raise ConflictError(
@@ -267,12 +251,12 @@ async def rename_values(
     work: UnitOfWork, workspace_id: Id, database_id: Id, key: str, new_key: str, *, computed: bool
 ) -> None:
     """Keep the values of a field under another key, in all records, the trash included."""
-    holder: Column[Any] = record.c.computed if computed else record.c.data
-    renamed = holder.op("-", return_type=JSONB())(literal(key, Text)).op("||", return_type=JSONB())(
-        func.jsonb_build_object(literal(new_key, Text), holder[key])
-    )
+    holder: sa.Column[Any] = record.c.computed if computed else record.c.data
+    renamed = holder.op("-", return_type=JSONB())(sa.literal(key, sa.Text)).op(
+        "||", return_type=JSONB()
+    )(sa.func.jsonb_build_object(sa.literal(new_key, sa.Text), holder[key]))
     await work.execute(
-        update(record)
+        sa.update(record)
         .where(*_of(workspace_id, database_id), holder.op("?")(key))
         .values({holder: renamed})
     )

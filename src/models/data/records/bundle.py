@@ -4,19 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    FromClause,
-    Select,
-    Text,
-    and_,
-    cast,
-    func,
-    literal,
-    or_,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.content.surfaces.bundle import surface_kinds
@@ -33,10 +21,10 @@ from models.data.records.tables import record, record_link
 from runtime.database import UnitOfWork
 
 
-def _rows(workspace_id: Id) -> Select[Any]:
+def _rows(workspace_id: Id) -> sa.Select[Any]:
     """Records outside the trash, without what is left under the keys of removed fields."""
     removed_keys = (
-        select(func.array_agg(removed_field.c.key))
+        sa.select(sa.func.array_agg(removed_field.c.key))
         .where(
             removed_field.c.workspace_id == record.c.workspace_id,
             removed_field.c.database_id == record.c.database_id,
@@ -44,47 +32,47 @@ def _rows(workspace_id: Id) -> Select[Any]:
         .correlate(record)
         .scalar_subquery()
     )
-    none = cast(literal([], ARRAY(Text)), ARRAY(Text))
-    data = record.c.data.op("-", return_type=JSONB())(func.coalesce(removed_keys, none)).label(
+    none = sa.cast(sa.literal([], sa.ARRAY(sa.Text)), sa.ARRAY(sa.Text))
+    data = record.c.data.op("-", return_type=JSONB())(sa.func.coalesce(removed_keys, none)).label(
         "data"
     )
     columns = [data if one.name == "data" else one for one in record.c]
-    return select(*columns).where(
+    return sa.select(*columns).where(
         record.c.workspace_id == workspace_id,
         record.c.database_id.in_(live_databases(workspace_id, DATABASE.id)),
         record.c.deleted_at.is_(None),
     )
 
 
-def live_records(workspace_id: Id) -> Select[Any]:
+def live_records(workspace_id: Id) -> sa.Select[Any]:
     """The ids of the records outside the trash."""
     live = of_live_databases(workspace_id, record).where(record.c.deleted_at.is_(None))
     return live.with_only_columns(record.c.id)
 
 
-def _links(workspace_id: Id) -> Select[Any]:
+def _links(workspace_id: Id) -> sa.Select[Any]:
     """Links between records outside the trash."""
     ids = live_records(workspace_id)
-    return select(record_link).where(
+    return sa.select(record_link).where(
         record_link.c.workspace_id == workspace_id,
         record_link.c.record_id.in_(ids),
         record_link.c.target_id.in_(ids),
     )
 
 
-def _live_content(surface: FromClause) -> ColumnElement[bool]:
+def _live_content(surface: sa.FromClause) -> sa.ColumnElement[bool]:
     """True when a surface is the content of a record or of a template outside the trash."""
     databases = live_databases(surface.c.workspace_id, DATABASE.id).where(
         DATABASE.id == surface.c.database_id
     )
-    live = select(record.c.id).where(
+    live = sa.select(record.c.id).where(
         record.c.workspace_id == surface.c.workspace_id,
         record.c.id == surface.c.record_id,
         record.c.deleted_at.is_(None),
     )
-    return and_(
+    return sa.and_(
         surface.c.database_id.in_(databases),
-        or_(surface.c.record_id.is_(None), live.correlate_except(record).exists()),
+        sa.or_(surface.c.record_id.is_(None), live.correlate_except(record).exists()),
     )
 
 
@@ -130,7 +118,7 @@ async def _prepare(work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]) 
 async def _conclude(work: UnitOfWork, target: ImportTarget) -> None:
     """Have formulas, rollups and lookups computed."""
     rows = await work.rows(
-        select(field.c.database_id, func.array_agg(field.c.key).label("keys"))
+        sa.select(field.c.database_id, sa.func.array_agg(field.c.key).label("keys"))
         .where(
             field.c.workspace_id == target.workspace_id,
             field.c.kind.in_([kind.value for kind in DERIVED_KINDS]),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Uuid, bindparam, literal, select, update
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.content.surfaces.commands import create_content_surface
@@ -20,16 +20,10 @@ from models.data.fields.commands import share_schema, share_schema_soon, sharing
 from models.data.fields.queries import load_schema
 from models.data.fields.rules.fields import Schema
 from models.data.record_changes.rules import ChangeKind
+from models.data.records import shapes
 from models.data.records.computed_values import recompute
 from models.data.records.queries import this_record
 from models.data.records.rules.writes import Write, WriteOp, change_of, creation, read_operations
-from models.data.records.shapes import (
-    BatchResult,
-    CreateRecord,
-    RecordBatch,
-    RecordDetail,
-    UpdateRecord,
-)
 from models.data.records.side_index import index_records
 from models.data.records.tables import record
 from models.data.records.write import Written, write_records
@@ -39,8 +33,8 @@ from runtime.postgresql.statements import PreparedStatement
 
 
 async def create_record(
-    work: UnitOfWork, actor: Actor, database_id: Id, body: CreateRecord
-) -> RecordDetail:
+    work: UnitOfWork, actor: Actor, database_id: Id, body: shapes.CreateRecord
+) -> shapes.RecordDetail:
     """A new record.
 
     Raises `NotFoundError` for the database and whatever the body names, `ValidationError` at
@@ -53,12 +47,12 @@ async def create_record(
 class Upserted:
     """The record, and whether it is new."""
 
-    record: RecordDetail
+    record: shapes.RecordDetail
     created: bool
 
 
 async def upsert_record(
-    work: UnitOfWork, actor: Actor, database_id: Id, by: Sequence[str], body: CreateRecord
+    work: UnitOfWork, actor: Actor, database_id: Id, by: Sequence[str], body: shapes.CreateRecord
 ) -> Upserted:
     """Change the one record that has the body's values in the fields `by`, or create it.
 
@@ -74,9 +68,9 @@ async def update_record(
     work: UnitOfWork,
     actor: Actor,
     record_id: Id,
-    body: UpdateRecord,
+    body: shapes.UpdateRecord,
     expected_updated_at: datetime | None = None,
-) -> RecordDetail:
+) -> shapes.RecordDetail:
     """Merge values into a record; null clears a key. `expected_updated_at` is as last read.
 
     What is so already is not written: `updatedAt` stays, and the history has no entry.
@@ -88,7 +82,7 @@ async def update_record(
 
 async def archive_record(
     work: UnitOfWork, actor: Actor, record_id: Id, expected_updated_at: datetime | None = None
-) -> RecordDetail:
+) -> shapes.RecordDetail:
     """Take a record out of the lists that do not ask for archived ones."""
     write = Write(
         op=WriteOp.ARCHIVE,
@@ -101,7 +95,7 @@ async def archive_record(
 
 async def restore_record(
     work: UnitOfWork, actor: Actor, record_id: Id, expected_updated_at: datetime | None = None
-) -> RecordDetail:
+) -> shapes.RecordDetail:
     """Bring a record back from the archive, or within 30 days from the trash."""
     write = Write(
         op=WriteOp.RESTORE,
@@ -114,7 +108,7 @@ async def restore_record(
 
 async def delete_record(
     work: UnitOfWork, actor: Actor, record_id: Id, expected_updated_at: datetime | None = None
-) -> RecordDetail:
+) -> shapes.RecordDetail:
     """Put a record into the trash and return it as it was."""
     return await _change(
         work,
@@ -124,8 +118,8 @@ async def delete_record(
 
 
 async def write_batch(
-    work: UnitOfWork, actor: Actor, database_id: Id, body: RecordBatch
-) -> BatchResult:
+    work: UnitOfWork, actor: Actor, database_id: Id, body: shapes.RecordBatch
+) -> shapes.BatchResult:
     """Do all operations, or none (interface.md#writes-of-records).
 
     No record may be meant twice. Raises `NotFoundError`, `ValidationError` and `ConflictError`,
@@ -137,7 +131,7 @@ async def write_batch(
     results = await write_records(work, actor, schema, writes, problems)
     created = sum(result.kind is ChangeKind.CREATED for result in results)
     deleted = sum(result.kind is ChangeKind.DELETED for result in results)
-    return BatchResult.model_construct(
+    return shapes.BatchResult.model_construct(
         records=[result.record for result in results],
         created=created,
         updated=len(results) - created - deleted,
@@ -151,16 +145,16 @@ async def _into(work: UnitOfWork, actor: Actor, database_id: Id, write: Write) -
     return (await write_records(work, actor, schema, [write]))[0]
 
 
-async def _change(work: UnitOfWork, actor: Actor, write: Write) -> RecordDetail:
+async def _change(work: UnitOfWork, actor: Actor, write: Write) -> shapes.RecordDetail:
     assert write.record_id is not None
     schema = await share_schema_of(work, actor.workspace_id, write.record_id)
     return (await write_records(work, actor, schema, [write]))[0].record
 
 
 _SHARED = PreparedStatement(
-    select(record.c.database_id, sharing(record.c.database_id)).where(
-        record.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-        record.c.id == bindparam("record_id", type_=Uuid),
+    sa.select(record.c.database_id, sharing(record.c.database_id)).where(
+        record.c.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+        record.c.id == sa.bindparam("record_id", type_=sa.Uuid),
     )
 )
 
@@ -194,7 +188,7 @@ async def _surface_of(work: UnitOfWork, actor: Actor, record_id: Id) -> Id:
     """
     conditions = this_record(actor.workspace_id, record_id)
     row = await work.one(
-        select(record.c.database_id, record.c.content_surface_id)
+        sa.select(record.c.database_id, record.c.content_surface_id)
         .where(*conditions)
         .with_for_update(key_share=True),
         "record",
@@ -203,13 +197,13 @@ async def _surface_of(work: UnitOfWork, actor: Actor, record_id: Id) -> Id:
         existing: Id = row.content_surface_id
         return existing
     made = await create_content_surface(work, actor, row.database_id, record_id)
-    await work.execute(update(record).where(*conditions).values(content_surface_id=made))
+    await work.execute(sa.update(record).where(*conditions).values(content_surface_id=made))
     return made
 
 
 async def hold_record(work: UnitOfWork, schema: Schema, record_id: Id) -> bool:
     """Hold a record, in the trash or not, until the transaction ends; False when it is gone."""
-    held = select(record.c.id).where(*_this(schema, record_id)).with_for_update(key_share=True)
+    held = sa.select(record.c.id).where(*_this(schema, record_id)).with_for_update(key_share=True)
     return await work.first(held) is not None
 
 
@@ -218,13 +212,13 @@ async def write_timer(
 ) -> None:
     """Write a timer of a held record, and what follows from it."""
     value = {"totalMs": total_ms, "runningEntryId": None if running is None else str(running)}
-    merged = record.c.computed.op("||", return_type=JSONB())(literal({key: value}, JSONB))
-    await work.execute(update(record).where(*_this(schema, record_id)).values(computed=merged))
+    merged = record.c.computed.op("||", return_type=JSONB())(sa.literal({key: value}, JSONB))
+    await work.execute(sa.update(record).where(*_this(schema, record_id)).values(computed=merged))
     await index_records(work, schema, [record_id], [key])
     await recompute(work, schema, [record_id], [key])
 
 
-def _this(schema: Schema, record_id: Id) -> tuple[ColumnElement[bool], ...]:
+def _this(schema: Schema, record_id: Id) -> tuple[sa.ColumnElement[bool], ...]:
     return (
         record.c.workspace_id == schema.workspace_id,
         record.c.database_id == schema.database_id,

@@ -12,22 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy import (
-    ARRAY,
-    Select,
-    Text,
-    Uuid,
-    any_,
-    bindparam,
-    cast,
-    column,
-    func,
-    literal,
-    select,
-    union_all,
-    update,
-)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import DBAPIError
 
@@ -38,22 +24,9 @@ from models.data.fields.commands import await_schema, own_schema
 from models.data.fields.rows import find_fields
 from models.data.fields.rules.fields import FieldKind, FieldSpec, Schema
 from models.data.formulas.rules import MAX_DEPTH, CompiledFormula
+from models.data.records import links
 from models.data.records.details import record_values
-from models.data.records.links import (
-    Incoming,
-    id_array,
-    incoming_relations,
-    linked_values,
-    relation_side,
-    seen_links,
-)
-from models.data.records.rules.computed_order import (
-    FOLLOWING,
-    Stale,
-    formula_of,
-    merged,
-    stale_after,
-)
+from models.data.records.rules import computed_order
 from models.data.records.side_index import index_records
 from models.data.records.tables import Record, record
 from models.messages.jobs.rules import JobStatus
@@ -87,7 +60,7 @@ async def recompute(
     if not record_ids or not any(spec.relation or spec.derived for spec in schema.fields.values()):
         return
     written = dict.fromkeys(schema.fields if changed_keys is None else changed_keys, record_ids)
-    specs = stale_after(schema.fields, changed_keys)
+    specs = computed_order.stale_after(schema.fields, changed_keys)
     computed = await _compute(work, schema, record_ids, specs, in_request=True, refuses=True)
     effects = await _effects(work, schema, {**written, **computed})
     await propagate(work, schema.workspace_id, effects)
@@ -100,11 +73,11 @@ async def recompute_field(work: UnitOfWork, actor: Actor, schema: Schema, field_
     of the database.
     """
     spec = schema.fields[field_key]
-    if spec.kind in FOLLOWING:
+    if spec.kind in computed_order.FOLLOWING:
         # Who writes there without knowing of this field must have committed before it is read.
         await own_schema(work, schema.fields[spec.settings["relationFieldKey"]].target_id)
     rows = await work.rows(
-        select(record.c.id)
+        sa.select(record.c.id)
         .where(
             record.c.workspace_id == schema.workspace_id,
             record.c.database_id == schema.database_id,
@@ -113,10 +86,12 @@ async def recompute_field(work: UnitOfWork, actor: Actor, schema: Schema, field_
     )
     ids = [row.id for row in rows]
     if len(ids) > MAX_AT_ONCE:
-        part = Stale(schema.database_id, (), [field_key])
+        part = computed_order.Stale(schema.database_id, (), [field_key])
         await request_recomputation(work, actor.workspace_id, part, user_id=actor.user_id)
         return
-    await propagate(work, schema.workspace_id, [Stale(schema.database_id, ids, [field_key])])
+    await propagate(
+        work, schema.workspace_id, [computed_order.Stale(schema.database_id, ids, [field_key])]
+    )
 
 
 async def recompute_next(work: UnitOfWork, job: JobRow) -> JsonObject | None:
@@ -130,7 +105,11 @@ async def recompute_next(work: UnitOfWork, job: JobRow) -> JsonObject | None:
 
 
 async def propagate(
-    work: UnitOfWork, workspace_id: Id, stale: Iterable[Stale], *, in_request: bool = True
+    work: UnitOfWork,
+    workspace_id: Id,
+    stale: Iterable[computed_order.Stale],
+    *,
+    in_request: bool = True,
 ) -> None:
     """Compute what is stale, then what follows from it.
 
@@ -138,9 +117,9 @@ async def propagate(
     writers whose records follow from each other would deadlock.
     """
     budget = MAX_AT_ONCE
-    parts = merged(stale)
+    parts = computed_order.merged(stale)
     for _ in range(MAX_DEPTH):
-        effects: list[Stale] = []
+        effects: list[computed_order.Stale] = []
         for part in parts:
             budget -= len(part.record_ids)
             if budget < 0:
@@ -148,10 +127,10 @@ async def propagate(
                 continue
             fields = await find_fields(work, workspace_id, part.database_id)
             schema = Schema(workspace_id, part.database_id, fields)
-            specs = stale_after(fields, (), part.keys)
+            specs = computed_order.stale_after(fields, (), part.keys)
             changes = await _compute(work, schema, part.record_ids, specs, in_request=in_request)
             effects += await _effects(work, schema, changes)
-        parts = merged(effects)
+        parts = computed_order.merged(effects)
 
 
 async def _compute(
@@ -170,7 +149,9 @@ async def _compute(
         work, schema, record_ids, specs, in_request=in_request, refuses=refuses
     )
     if computed.remaining:
-        part = Stale(schema.database_id, computed.remaining, [spec.key for spec in specs])
+        part = computed_order.Stale(
+            schema.database_id, computed.remaining, [spec.key for spec in specs]
+        )
         await request_recomputation(work, schema.workspace_id, part)
     ids = set().union(*computed.changes.values())
     if ids:
@@ -178,11 +159,13 @@ async def _compute(
     return computed.changes
 
 
-async def _effects(work: UnitOfWork, schema: Schema, changes: Changed) -> list[Stale]:
+async def _effects(
+    work: UnitOfWork, schema: Schema, changes: Changed
+) -> list[computed_order.Stale]:
     """The effects of these changes in related records."""
     if not changes or not any(spec.relation for spec in schema.fields.values()):
         return []
-    incoming = await incoming_relations(work, schema)
+    incoming = await links.incoming_relations(work, schema)
     touched = [
         (relation, ids, keys)
         for relation in incoming
@@ -194,16 +177,18 @@ async def _effects(work: UnitOfWork, schema: Schema, changes: Changed) -> list[S
     found = await _at_the_other_end(work, schema.workspace_id, touched)
     if found is not None:
         return [
-            Stale(relation.database_id, found[place], keys)
+            computed_order.Stale(relation.database_id, found[place], keys)
             for place, (relation, _, keys) in enumerate(touched)
         ]
     for relation, ids, keys in touched:
-        part = Stale(relation.database_id, ids, keys)
+        part = computed_order.Stale(relation.database_id, ids, keys)
         await request_recomputation(work, schema.workspace_id, part, through=relation.id)
     return []
 
 
-def _reached(schema: Schema, incoming: Incoming, changes: Changed) -> tuple[set[Id], set[str]]:
+def _reached(
+    schema: Schema, incoming: links.Incoming, changes: Changed
+) -> tuple[set[Id], set[str]]:
     """The changed records that a relation's followers read, and the keys of these followers."""
     relinked = {
         each
@@ -220,14 +205,16 @@ def _reached(schema: Schema, incoming: Incoming, changes: Changed) -> tuple[set[
 
 
 async def _at_the_other_end(
-    work: UnitOfWork, workspace_id: Id, touched: list[tuple[Incoming, set[Id], set[str]]]
+    work: UnitOfWork, workspace_id: Id, touched: list[tuple[links.Incoming, set[Id], set[str]]]
 ) -> Mapping[int, set[Id]] | None:
     """The records linked to these by each relation, in one statement; None where they are many."""
     parts = []
     for place, (each, ids, _) in enumerate(touched):
-        seen = seen_links(workspace_id, [each.side], None, id_array(ids)).subquery(f"seen_{place}")
-        parts.append(select(literal(place).label("place"), seen.c.own))
-    rows: Any = await work.rows(union_all(*parts).limit(MAX_AT_ONCE + 1))
+        seen = links.seen_links(workspace_id, [each.side], None, links.id_array(ids)).subquery(
+            f"seen_{place}"
+        )
+        parts.append(sa.select(sa.literal(place).label("place"), seen.c.own))
+    rows: Any = await work.rows(sa.union_all(*parts).limit(MAX_AT_ONCE + 1))
     if len(rows) > MAX_AT_ONCE:
         return None
     found: dict[int, set[Id]] = defaultdict(set)
@@ -246,14 +233,17 @@ _WAITING = 8
 """So many times as long they may take in all, what they wait for other processes included."""
 
 _ROWS = (
-    func.jsonb_to_recordset(cast(bindparam("rows", type_=Text), JSONB))
-    .table_valued(column("id", Uuid), column("given", JSONB), column("gone", ARRAY(Text)))
+    sa.func.jsonb_to_recordset(sa.cast(sa.bindparam("rows", type_=sa.Text), JSONB))
+    .table_valued(
+        sa.column("id", sa.Uuid), sa.column("given", JSONB), sa.column("gone", sa.ARRAY(sa.Text))
+    )
     .render_derived(name="entry", with_types=True)
 )
 _WRITE = PreparedStatement(
-    update(record)
+    sa.update(record)
     .where(
-        record.c.workspace_id == bindparam("of_workspace", type_=Uuid), record.c.id == _ROWS.c.id
+        record.c.workspace_id == sa.bindparam("of_workspace", type_=sa.Uuid),
+        record.c.id == _ROWS.c.id,
     )
     .values(
         computed=record.c.computed.op("-", return_type=JSONB())(_ROWS.c.gone).op(
@@ -295,9 +285,13 @@ async def compute_level(
         return Computed({}, record_ids)
     values = {row.id: record_values(row, schema.fields) for row in rows}
     for spec in specs:
-        if spec.kind in FOLLOWING:
+        if spec.kind in computed_order.FOLLOWING:
             await _take_from_links(work, schema, spec, values)
-    formulas = [(spec.key, formula_of(spec, schema.fields)) for spec in specs if _evaluated(spec)]
+    formulas = [
+        (spec.key, computed_order.formula_of(spec, schema.fields))
+        for spec in specs
+        if _evaluated(spec)
+    ]
     limit = REQUEST_SECONDS if in_request else JOB_SECONDS
     ids = list(values)
     if formulas:
@@ -325,7 +319,9 @@ async def _take_from_links(
     """Put the value of a rollup or lookup beside the others of every record."""
     relation = schema.fields[spec.settings["relationFieldKey"]]
     targets = await find_fields(work, schema.workspace_id, relation.target_id)
-    for record_id, value in (await linked_values(work, schema, spec, targets, values)).items():
+    for record_id, value in (
+        await links.linked_values(work, schema, spec, targets, values)
+    ).items():
         values[record_id][spec.key] = value
 
 
@@ -395,9 +391,9 @@ async def _held(
         return await work.rows(statement, of=Record)
     try:
         async with work.savepoint():
-            await work.execute(select(func.set_config("lock_timeout", LOCK_TIMEOUT, True)))
+            await work.execute(sa.select(sa.func.set_config("lock_timeout", LOCK_TIMEOUT, True)))
             rows = await work.rows(statement, of=Record)
-            await work.execute(select(func.set_config("lock_timeout", "0", True)))
+            await work.execute(sa.select(sa.func.set_config("lock_timeout", "0", True)))
     except DBAPIError as error:
         if isinstance(error.orig, psycopg.errors.LockNotAvailable):
             return None
@@ -405,13 +401,13 @@ async def _held(
     return rows
 
 
-def _locking(schema: Schema, record_ids: Collection[Id], *, skip_locked: bool) -> Select[Any]:
+def _locking(schema: Schema, record_ids: Collection[Id], *, skip_locked: bool) -> sa.Select[Any]:
     return (
-        select(record)
+        sa.select(record)
         .where(
             record.c.workspace_id == schema.workspace_id,
             record.c.database_id == schema.database_id,
-            record.c.id == func.any(id_array(record_ids)),
+            record.c.id == sa.func.any(links.id_array(record_ids)),
         )
         .order_by(record.c.id)
         .with_for_update(key_share=True, skip_locked=skip_locked)
@@ -428,7 +424,7 @@ NO_USER = Id(int=0)
 async def request_recomputation(
     work: UnitOfWork,
     workspace_id: Id,
-    stale: Stale,
+    stale: computed_order.Stale,
     *,
     through: Id | None = None,
     user_id: Id = NO_USER,
@@ -472,7 +468,7 @@ def _system(workspace_id: Id, user_id: Id) -> Actor:
     return Actor(principal=principal, workspace_id=workspace_id, role=Role.OWNER)
 
 
-async def next_stale(work: UnitOfWork, job: JobRow) -> Stale | None:
+async def next_stale(work: UnitOfWork, job: JobRow) -> computed_order.Stale | None:
     """The next records of a held job, in the order of their ids; None when none are left."""
     request: JsonObject = job.input
     after = Id(job.progress["after"]) if job.progress else None
@@ -482,12 +478,12 @@ async def next_stale(work: UnitOfWork, job: JobRow) -> Stale | None:
         record_ids = await _own(work, job, ids, after)
     else:
         record_ids = await _linked(work, job, Id(through), ids, after)
-    return Stale(job.subject_id, record_ids, request["keys"]) if record_ids else None
+    return computed_order.Stale(job.subject_id, record_ids, request["keys"]) if record_ids else None
 
 
 async def _own(work: UnitOfWork, job: JobRow, ids: Collection[Id], after: Id | None) -> list[Id]:
     statement = (
-        select(record.c.id)
+        sa.select(record.c.id)
         .where(
             record.c.workspace_id == job.workspace_id,
             record.c.database_id == job.subject_id,
@@ -496,7 +492,7 @@ async def _own(work: UnitOfWork, job: JobRow, ids: Collection[Id], after: Id | N
         .limit(CHUNK)
     )
     if ids:
-        statement = statement.where(record.c.id == any_(id_array(ids)))
+        statement = statement.where(record.c.id == sa.any_(links.id_array(ids)))
     if after is not None:
         statement = statement.where(record.c.id > after)
     return [row.id for row in await work.rows(statement)]
@@ -505,11 +501,11 @@ async def _own(work: UnitOfWork, job: JobRow, ids: Collection[Id], after: Id | N
 async def _linked(
     work: UnitOfWork, job: JobRow, relation_id: Id, ids: Collection[Id], after: Id | None
 ) -> list[Id]:
-    side = await relation_side(work, job.workspace_id, relation_id)
+    side = await links.relation_side(work, job.workspace_id, relation_id)
     if side is None:
         return []
-    seen = seen_links(job.workspace_id, [side], None, id_array(ids)).subquery("seen")
-    statement = select(seen.c.own).distinct().order_by(seen.c.own).limit(CHUNK)
+    seen = links.seen_links(job.workspace_id, [side], None, links.id_array(ids)).subquery("seen")
+    statement = sa.select(seen.c.own).distinct().order_by(seen.c.own).limit(CHUNK)
     if after is not None:
         statement = statement.where(seen.c.own > after)
     return [row.own for row in await work.rows(statement)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, Select, any_
+import sqlalchemy as sa
 
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
@@ -252,19 +252,20 @@ def _hidden(
 async def _closed(work: UnitOfWork, actor: Actor, database_ids: Collection[Id]) -> set[Id]:
     """The given databases that the actor does not see."""
     rows = await work.rows(
-        closed_databases(actor).where(DATABASE.id == any_(id_array(database_ids)))
+        closed_databases(actor).where(DATABASE.id == sa.any_(id_array(database_ids)))
     )
     return {row.id for row in rows}
 
 
 def open_records(
-    actor: Actor, record_ids: Iterable[Id], *columns: ColumnElement[Any]
-) -> Select[Any]:
+    actor: Actor, record_ids: Iterable[Id], *columns: sa.ColumnElement[Any]
+) -> sa.Select[Any]:
     """These columns of the records among these in databases the actor sees, in the trash or not."""
     return (
         open_databases(actor, *columns)
         .join(record, record.c.database_id == DATABASE.id)
         .where(
-            record.c.workspace_id == actor.workspace_id, record.c.id == any_(id_array(record_ids))
+            record.c.workspace_id == actor.workspace_id,
+            record.c.id == sa.any_(id_array(record_ids)),
         )
     )

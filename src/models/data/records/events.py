@@ -7,7 +7,7 @@ record changes nothing of the event.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from sqlalchemy import func, select
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, Role
@@ -155,7 +155,7 @@ async def emit_written(work: UnitOfWork, actor: Actor, schema: Schema) -> None:
     if not await has_subscriber(work, actor, schema):
         return
     # Ids of changes come from the database's clock.
-    last = least_id(await work.scalar(select(func.transaction_timestamp())))
+    last = least_id(await work.scalar(sa.select(sa.func.transaction_timestamp())))
     while changes := await _written(work, actor, schema, last):
         last = changes[-1].id
         ids = [change.record_id for change in changes]
@@ -171,7 +171,7 @@ async def emit_written(work: UnitOfWork, actor: Actor, schema: Schema) -> None:
 async def _written(
     work: UnitOfWork, actor: Actor, schema: Schema, after: Id
 ) -> Sequence[ChangeRow]:
-    statement = select(CHANGES_WITH_CREATIONS).where(
+    statement = sa.select(CHANGES_WITH_CREATIONS).where(
         CHANGES_WITH_CREATIONS.c.id > after,
         CHANGES_WITH_CREATIONS.c.workspace_id == schema.workspace_id,
         CHANGES_WITH_CREATIONS.c.database_id == schema.database_id,
@@ -188,7 +188,7 @@ async def _last_changes(
     work: UnitOfWork, schema: Schema, ids: Collection[Id], before: Id
 ) -> Mapping[Id, ChangeRow]:
     statement = (
-        select(
+        sa.select(
             CHANGES_WITH_CREATIONS.c.record_id,
             CHANGES_WITH_CREATIONS.c.kind,
             CHANGES_WITH_CREATIONS.c.actor_user_id,

@@ -3,20 +3,14 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
-from sqlalchemy import func, select
+import sqlalchemy as sa
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
 from models.data.fields.rows import DATABASE, fields_of_each, open_databases
 from models.data.fields.rules.fields import FieldSpecs
-from models.data.record_changes.history import (
-    CHANGE,
-    RecordChangeShape,
-    RecordHistory,
-    change_shape,
-    list_changes,
-)
+from models.data.record_changes import history as record_change_history
 from models.data.records.details import open_records
 from models.data.records.queries import load_schema_of
 from models.data.records.rows import CHANGES_WITH_CREATIONS
@@ -26,18 +20,20 @@ from runtime.database import UnitOfWork
 
 async def list_history(
     work: UnitOfWork, actor: Actor, record_id: Id, page: PageRequest
-) -> RecordHistory:
+) -> record_change_history.RecordHistory:
     """The changes of a record, newest first, in the fields its database has now.
 
     Records out of the actor's sight are left out of what relation fields held. Raises
     `NotFoundError`.
     """
     schema = await load_schema_of(work, actor.workspace_id, record_id)
-    history = await list_changes(work, CHANGES_WITH_CREATIONS, actor.workspace_id, record_id, page)
+    history = await record_change_history.list_changes(
+        work, CHANGES_WITH_CREATIONS, actor.workspace_id, record_id, page
+    )
     target_ids = {one for each in history.changes for one in _targets(each, schema.fields)}
     seen = await _seen(work, actor, target_ids)
     changes = [_shown(change, schema.fields, seen) for change in history.changes]
-    return RecordHistory(changes=changes, cursor=history.cursor)
+    return record_change_history.RecordHistory(changes=changes, cursor=history.cursor)
 
 
 class UndoneChange(NamedTuple):
@@ -46,7 +42,7 @@ class UndoneChange(NamedTuple):
     record_id: Id
     database_id: Id
     title: str
-    change: RecordChangeShape
+    change: record_change_history.RecordChangeShape
 
 
 async def undone_changes(
@@ -54,15 +50,21 @@ async def undone_changes(
 ) -> list[UndoneChange]:
     """The first changes that an undo made, as far as the actor sees their databases."""
     rows = await work.rows(
-        open_databases(actor, *CHANGE, record.c.title)
+        open_databases(actor, *record_change_history.CHANGE, record.c.title)
         .join(record, record.c.database_id == DATABASE.id)
-        .join(CHANGE.id.table, CHANGE.record_id == record.c.id)
-        .where(CHANGE.workspace_id == actor.workspace_id, CHANGE.undo_id == undo_id)
-        .order_by(CHANGE.id)
+        .join(
+            record_change_history.CHANGE.id.table,
+            record_change_history.CHANGE.record_id == record.c.id,
+        )
+        .where(
+            record_change_history.CHANGE.workspace_id == actor.workspace_id,
+            record_change_history.CHANGE.undo_id == undo_id,
+        )
+        .order_by(record_change_history.CHANGE.id)
         .limit(most)
     )
     fields = await fields_of_each(work, actor.workspace_id, {row.database_id for row in rows})
-    changes = [(row, change_shape(row)) for row in rows]
+    changes = [(row, record_change_history.change_shape(row)) for row in rows]
     targets = (_targets(change, fields[row.database_id]) for row, change in changes)
     visible_ids = await _seen(work, actor, set().union(*targets))
     return [
@@ -79,14 +81,15 @@ async def undone_changes(
 async def number_of_undone_records(work: UnitOfWork, workspace_id: Id, undo_id: Id) -> int:
     """The number of records that an undo changed."""
     count: int = await work.scalar(
-        select(func.count(CHANGE.record_id.distinct())).where(
-            CHANGE.workspace_id == workspace_id, CHANGE.undo_id == undo_id
+        sa.select(sa.func.count(record_change_history.CHANGE.record_id.distinct())).where(
+            record_change_history.CHANGE.workspace_id == workspace_id,
+            record_change_history.CHANGE.undo_id == undo_id,
         )
     )
     return count
 
 
-def _targets(change: RecordChangeShape, fields: FieldSpecs) -> set[Id]:
+def _targets(change: record_change_history.RecordChangeShape, fields: FieldSpecs) -> set[Id]:
     """The ids of the records that relation fields held before and after a change."""
     return {
         Id(target)
@@ -105,7 +108,9 @@ async def _seen(work: UnitOfWork, actor: Actor, ids: Collection[Id]) -> set[str]
     return {str(row.id) for row in rows}
 
 
-def _shown(change: RecordChangeShape, fields: FieldSpecs, seen: set[str]) -> RecordChangeShape:
+def _shown(
+    change: record_change_history.RecordChangeShape, fields: FieldSpecs, seen: set[str]
+) -> record_change_history.RecordChangeShape:
     return change.model_copy(
         update={
             "before": _values(change.before, fields, seen),

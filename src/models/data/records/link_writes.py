@@ -8,23 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    Select,
-    TableValuedAlias,
-    Uuid,
-    all_,
-    any_,
-    column,
-    delete,
-    func,
-    literal,
-    or_,
-    select,
-    true,
-    tuple_,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.types import TypeEngine
 
@@ -32,17 +16,9 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.fields.rows import closed_databases
 from models.data.fields.rules.fields import Schema, no_relation
+from models.data.records import links as record_links
 from models.data.records.computed_values import propagate
 from models.data.records.details import open_records
-from models.data.records.links import (
-    Incoming,
-    LinksOf,
-    at_the_end,
-    id_array,
-    incoming_relations,
-    seen_links,
-    sides_of,
-)
 from models.data.records.rules.computed_order import Stale, followers_of
 from models.data.records.rules.links import Link, Links, Side, side_of
 from models.data.records.tables import record, record_link
@@ -53,7 +29,9 @@ MAX_LINKS = 1_000
 """Records that one relation field of one record points at."""
 
 
-async def write_links(work: UnitOfWork, actor: Actor, schema: Schema, relations: LinksOf) -> None:
+async def write_links(
+    work: UnitOfWork, actor: Actor, schema: Schema, relations: record_links.LinksOf
+) -> None:
     """Make the relation fields of these records show exactly what is wanted, on both sides.
 
     What the actor does not see there is neither shown nor changed: links to records in the trash
@@ -71,8 +49,11 @@ async def write_links(work: UnitOfWork, actor: Actor, schema: Schema, relations:
     for _, key, targets in lists:
         _check(schema, key, targets, f"relations.{key}")
     await _check_targets(work, actor, schema, lists)
-    incoming = await incoming_relations(work, schema)
-    sides = {side.key: side for side in sides_of(schema.fields, {key for _, key, _ in lists})}
+    incoming = await record_links.incoming_relations(work, schema)
+    sides = {
+        side.key: side
+        for side in record_links.sides_of(schema.fields, {key for _, key, _ in lists})
+    }
     facing = {key: _facing(schema, key, incoming) for key in sides}
     await _hold_targets(work, schema, lists, facing)
     links = Links(await present_links(work, actor, lists, sides, facing))
@@ -120,13 +101,18 @@ async def _check_targets(work: UnitOfWork, actor: Actor, schema: Schema, lists: 
         raise NotFoundError("record")
 
 
-def _facing(schema: Schema, key: str, incoming: Iterable[Incoming]) -> Incoming | None:
+def _facing(
+    schema: Schema, key: str, incoming: Iterable[record_links.Incoming]
+) -> record_links.Incoming | None:
     """The field that shows the same links from the other side."""
     return next((each for each in incoming if each.faces(schema.fields[key])), None)
 
 
 async def _hold_targets(
-    work: UnitOfWork, schema: Schema, lists: Lists, facing: Mapping[str, Incoming | None]
+    work: UnitOfWork,
+    schema: Schema,
+    lists: Lists,
+    facing: Mapping[str, record_links.Incoming | None],
 ) -> None:
     """Hold the records at the other end where something follows from the link.
 
@@ -137,9 +123,10 @@ async def _hold_targets(
     for ids, read in ((alone, False), (unchanged, True)):
         if ids:
             await work.execute(
-                select(record.c.id)
+                sa.select(record.c.id)
                 .where(
-                    record.c.workspace_id == schema.workspace_id, record.c.id == any_(id_array(ids))
+                    record.c.workspace_id == schema.workspace_id,
+                    record.c.id == sa.any_(record_links.id_array(ids)),
                 )
                 .order_by(record.c.id)
                 .with_for_update(read=read, key_share=not read)
@@ -149,7 +136,7 @@ async def _hold_targets(
 def _followed(
     schema: Schema,
     lists: Iterable[tuple[str, Sequence[Id]]],
-    facing: Mapping[str, Incoming | None],
+    facing: Mapping[str, record_links.Incoming | None],
 ) -> tuple[set[Id], set[Id]]:
     """The records at the other end to hold alone, and those to keep from changing."""
     alone: set[Id] = set()
@@ -173,7 +160,7 @@ async def targets_to_hold(
     link their records to each other's never wait in a circle.
     """
     lists = [(key, targets) for by_key in relations for key, targets in by_key.items()]
-    incoming = await incoming_relations(work, schema)
+    incoming = await record_links.incoming_relations(work, schema)
     facing = {key: _facing(schema, key, incoming) for key, _ in lists}
     return set().union(*_followed(schema, lists, facing))
 
@@ -181,9 +168,9 @@ async def targets_to_hold(
 def _losers(
     schema: Schema,
     sides: Mapping[str, Side],
-    facing: Mapping[str, Incoming | None],
+    facing: Mapping[str, record_links.Incoming | None],
     links: Links,
-    relations: LinksOf,
+    relations: record_links.LinksOf,
 ) -> list[Stale]:
     """The fields to compute anew where a link ended that the caller does not know of."""
     own_followers = followers_of(schema.fields)
@@ -207,19 +194,19 @@ async def refuse_restricted(work: UnitOfWork, schema: Schema, record_ids: Collec
 
     What is deleted along with them does not count. Raises `ConflictError` that names the field.
     """
-    incoming = await incoming_relations(work, schema)
+    incoming = await record_links.incoming_relations(work, schema)
     restricting = [relation for relation in incoming if relation.restricts]
     if not restricting or not record_ids:
         return
-    deleted = id_array(record_ids)
-    links = seen_links(
+    deleted = record_links.id_array(record_ids)
+    links = record_links.seen_links(
         schema.workspace_id, [relation.side for relation in restricting], None, deleted
     ).subquery("link")
-    end = at_the_end(links.c.own, links, record.c.id)
+    end = record_links.at_the_end(links.c.own, links, record.c.id)
     pointing = await work.first(
-        select(links.c.field_id, links.c.forward)
-        .join(end, true())
-        .where(links.c.own != all_(deleted))
+        sa.select(links.c.field_id, links.c.forward)
+        .join(end, sa.true())
+        .where(links.c.own != sa.all_(deleted))
         .limit(1)
     )
     if pointing is None:
@@ -259,7 +246,7 @@ async def present_links(
     actor: Actor,
     lists: Lists,
     sides: Mapping[str, Side],
-    facing: Mapping[str, Incoming | None],
+    facing: Mapping[str, record_links.Incoming | None],
 ) -> list[Link]:
     """The links of the written lists, and the links that other lists may lose to them."""
     as_record: set[tuple[Id, Id]] = set()
@@ -279,70 +266,70 @@ async def present_links(
     return [Link(*tuple(row)) for row in rows]
 
 
-def _stored_links(actor: Actor, as_record: set[Pair], as_target: set[Pair]) -> Select[Any]:
+def _stored_links(actor: Actor, as_record: set[Pair], as_target: set[Pair]) -> sa.Select[Any]:
     """The links with these records or these targets, each with its field."""
     one_end, other_end = record.alias("one_end"), record.alias("other_end")
     closed = closed_databases(actor)
-    out_of_sight = or_(
+    out_of_sight = sa.or_(
         one_end.c.deleted_at.is_not(None),
         other_end.c.deleted_at.is_not(None),
         one_end.c.database_id.in_(closed),
         other_end.c.database_id.in_(closed),
     )
     return (
-        select(*_LINK, out_of_sight)
+        sa.select(*_LINK, out_of_sight)
         .join(one_end, one_end.c.id == record_link.c.record_id)
         .join(other_end, other_end.c.id == record_link.c.target_id)
         .where(
             record_link.c.workspace_id == actor.workspace_id,
-            or_(
-                tuple_(record_link.c.record_id, record_link.c.field_id).in_(_pairs(as_record)),
-                tuple_(record_link.c.target_id, record_link.c.field_id).in_(_pairs(as_target)),
+            sa.or_(
+                sa.tuple_(record_link.c.record_id, record_link.c.field_id).in_(_pairs(as_record)),
+                sa.tuple_(record_link.c.target_id, record_link.c.field_id).in_(_pairs(as_target)),
             ),
         )
     )
 
 
-def _pairs(pairs: set[Pair]) -> Select[Any]:
+def _pairs(pairs: set[Pair]) -> sa.Select[Any]:
     """Ends and fields as rows."""
     ordered = sorted(pairs)
     rows = (
-        func.unnest(
-            literal([end for _, end in ordered], ARRAY(Uuid)),
-            literal([field_id for field_id, _ in ordered], ARRAY(Uuid)),
+        sa.func.unnest(
+            sa.literal([end for _, end in ordered], sa.ARRAY(sa.Uuid)),
+            sa.literal([field_id for field_id, _ in ordered], sa.ARRAY(sa.Uuid)),
         )
-        .table_valued(column("end_id", Uuid), column("field_id", Uuid))
+        .table_valued(sa.column("end_id", sa.Uuid), sa.column("field_id", sa.Uuid))
         .render_derived()
     )
-    return select(rows.c.end_id, rows.c.field_id)
+    return sa.select(rows.c.end_id, rows.c.field_id)
 
 
 async def store_links(work: UnitOfWork, workspace_id: Id, links: Links) -> None:
     if links.removed:
-        keys = _columns([link.key for link in links.removed], Uuid, Uuid, Uuid)
+        keys = _columns([link.key for link in links.removed], sa.Uuid, sa.Uuid, sa.Uuid)
         # Links may be lost to several writers at once: all of them take the rows in one order.
         locked = (
-            select(*_LINK[:3])
+            sa.select(*_LINK[:3])
             .where(
                 record_link.c.workspace_id == workspace_id,
-                tuple_(*_LINK[:3]).in_(select(*keys.c)),
+                sa.tuple_(*_LINK[:3]).in_(sa.select(*keys.c)),
             )
             .order_by(*_LINK[:3])
             .with_for_update()
             .cte("locked")
         )
         await work.execute(
-            delete(record_link).where(
+            sa.delete(record_link).where(
                 record_link.c.workspace_id == workspace_id,
-                tuple_(*_LINK[:3]).in_(select(*locked.c)),
+                sa.tuple_(*_LINK[:3]).in_(sa.select(*locked.c)),
             )
         )
     if links.written:
         rows = [(*link.key, link.position, link.target_position) for link in links.written]
-        made = _columns(rows, Uuid, Uuid, Uuid, BigInteger, BigInteger)
+        made = _columns(rows, sa.Uuid, sa.Uuid, sa.Uuid, sa.BigInteger, sa.BigInteger)
         statement = insert(record_link).from_select(
             ["workspace_id", *(each.name for each in _LINK)],
-            select(literal(workspace_id, Uuid), *made.c),
+            sa.select(sa.literal(workspace_id, sa.Uuid), *made.c),
         )
         await work.execute(
             statement.on_conflict_do_update(
@@ -355,11 +342,11 @@ async def store_links(work: UnitOfWork, workspace_id: Id, links: Links) -> None:
         )
 
 
-def _columns(rows: Sequence[tuple[Any, ...]], *types: type[TypeEngine[Any]]) -> TableValuedAlias:
+def _columns(rows: Sequence[tuple[Any, ...]], *types: type[TypeEngine[Any]]) -> sa.TableValuedAlias:
     """Rows as a table of the database, one parameter per column."""
-    names = [column(f"value_{place}", type_) for place, type_ in enumerate(types)]
+    names = [sa.column(f"value_{place}", type_) for place, type_ in enumerate(types)]
     values = [
-        literal(list(each), ARRAY(type_))
+        sa.literal(list(each), sa.ARRAY(type_))
         for each, type_ in zip(zip(*rows, strict=True), types, strict=True)
     ]
-    return func.unnest(*values).table_valued(*names).render_derived()
+    return sa.func.unnest(*values).table_valued(*names).render_derived()

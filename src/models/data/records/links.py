@@ -5,25 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    CompoundSelect,
-    FromClause,
-    Select,
-    Text,
-    Uuid,
-    any_,
-    case,
-    cast,
-    func,
-    literal,
-    not_,
-    select,
-    true,
-    type_coerce,
-    union_all,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 
 from models.core.access.rules import Actor
@@ -43,7 +25,7 @@ MAX_SHOWN = 1_000
 LinksOf = Mapping[Id, Mapping[str, Sequence[Id]]]
 """Record → key of a relation field → the records it points at, in order."""
 
-Expression = ColumnElement[Any]
+Expression = sa.ColumnElement[Any]
 
 
 def sides_of(fields: FieldSpecs, keys: Collection[str] | None = None) -> list[Side]:
@@ -60,7 +42,7 @@ def seen_links(
     sides: Collection[Side],
     own_ids: Expression | None,
     other_ids: Expression | None = None,
-) -> CompoundSelect[Any]:
+) -> sa.CompoundSelect[Any]:
     """The links these sides show: `field_id`, `own`, `other`, `place`, and `forward`.
 
     `own_ids` and `other_ids` are arrays the ends must be among; None asks nothing of an end.
@@ -75,35 +57,35 @@ def seen_links(
         if not ids:
             continue
         ends = [
-            end == any_(end_ids)
+            end == sa.any_(end_ids)
             for end, end_ids in ((own_end, own_ids), (other_end, other_ids))
             if end_ids is not None
         ]
         parts.append(
-            select(
+            sa.select(
                 record_link.c.workspace_id,
                 record_link.c.field_id,
                 own_end.label("own"),
                 other_end.label("other"),
                 place.label("place"),
-                literal(forward).label("forward"),
+                sa.literal(forward).label("forward"),
             ).where(
                 record_link.c.workspace_id == workspace_id,
-                record_link.c.field_id == any_(literal(ids, ARRAY(Uuid))),
+                record_link.c.field_id == sa.any_(sa.literal(ids, sa.ARRAY(sa.Uuid))),
                 *ends,
             )
         )
-    return union_all(*parts)
+    return sa.union_all(*parts)
 
 
-def at_the_end(end: Expression, links: FromClause, *columns: Expression) -> FromClause:
+def at_the_end(end: Expression, links: sa.FromClause, *columns: Expression) -> sa.FromClause:
     """These columns of the record at one end of a link, to be joined; none if it is in the trash.
 
     Looked up link by link, even if PostgreSQL misjudges the tables: just filled they count as
     small, and it would rather go through all records for each of the links.
     """
     return (
-        select(*columns)
+        sa.select(*columns)
         .where(
             record.c.workspace_id == links.c.workspace_id,
             record.c.id == end,
@@ -116,7 +98,7 @@ def at_the_end(end: Expression, links: FromClause, *columns: Expression) -> From
 
 def id_array(ids: Iterable[Id]) -> Expression:
     """Ids as an array a column is compared with."""
-    return literal(sorted(ids), ARRAY(Uuid))
+    return sa.literal(sorted(ids), sa.ARRAY(sa.Uuid))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,19 +124,19 @@ async def shown_links(
     if not sides or not record_ids:
         return {}
     links = seen_links(schema.workspace_id, sides, id_array(record_ids)).subquery("link")
-    place = func.row_number().over(
+    place = sa.func.row_number().over(
         partition_by=(links.c.field_id, links.c.forward, links.c.own),
         order_by=(links.c.place, links.c.other),
     )
     end = at_the_end(links.c.other, links, record.c.title, record.c.database_id)
     ranked = (
-        select(links, end.c.title, end.c.database_id, place.label("rank"))
-        .join(end, true())
+        sa.select(links, end.c.title, end.c.database_id, place.label("rank"))
+        .join(end, sa.true())
         .where(end.c.database_id.in_(open_databases(actor, DATABASE.id)))
         .subquery("ranked")
     )
     rows = await work.rows(
-        select(ranked)
+        sa.select(ranked)
         .where(ranked.c.rank <= MAX_SHOWN)
         .order_by(ranked.c.own, ranked.c.place, ranked.c.other),
         of=_ShownLink,
@@ -297,66 +279,70 @@ async def linked_values(
     return {each: figures.get(each, nothing) for each in ids}
 
 
-def _seen(schema: Schema, relation: FieldSpec, ids: Collection[Id]) -> FromClause:
+def _seen(schema: Schema, relation: FieldSpec, ids: Collection[Id]) -> sa.FromClause:
     """The links these records show in a relation field."""
     side = side_of(relation)
-    seen = seen_links(schema.workspace_id, [side], id_array(ids)).subquery("seen")
+    links = seen_links(schema.workspace_id, [side], id_array(ids)).subquery("seen")
     if not (side.forward and side.backward):
-        return seen
+        return links
     # The link of a record to itself is seen from both of its ends.
-    once = (seen.c.workspace_id, seen.c.own, seen.c.other)
-    return select(*once, func.min(seen.c.place).label("place")).group_by(*once).subquery("once")
+    once = (links.c.workspace_id, links.c.own, links.c.other)
+    return (
+        sa.select(*once, sa.func.min(links.c.place).label("place")).group_by(*once).subquery("once")
+    )
 
 
-def _rolled_up(links: FromClause, target: FieldSpec, op: Aggregate) -> Select[Any]:
+def _rolled_up(links: sa.FromClause, target: FieldSpec, op: Aggregate) -> sa.Select[Any]:
     figure = Figure(target.key, op, target)
     value, blank = figure.inputs
     if op is Aggregate.COUNT_UNIQUE:
-        value = case((not_(blank), _json(target)))
+        value = sa.case((sa.not_(blank), _json(target)))
     end = at_the_end(links.c.other, links, value.label("value"), blank.label("blank"))
     return (
-        select(links.c.own, figure.of(end.c.value, end.c.blank).label("value"))
-        .join(end, true())
+        sa.select(links.c.own, figure.of(end.c.value, end.c.blank).label("value"))
+        .join(end, sa.true())
         .group_by(links.c.own)
     )
 
 
-def _looked_up(links: FromClause, target: FieldSpec) -> Select[Any]:
+def _looked_up(links: sa.FromClause, target: FieldSpec) -> sa.Select[Any]:
     """The first values that are not empty, as far as they are of a size to keep."""
     end = at_the_end(
         links.c.other, links, _json(target).label("value"), empty(target).label("blank")
     )
     order = (links.c.place, links.c.other)
-    size = func.sum(func.octet_length(cast(end.c.value, Text)))
+    size = sa.func.sum(sa.func.octet_length(sa.cast(end.c.value, sa.Text)))
     ranked = (
-        select(
+        sa.select(
             links.c.own,
             end.c.value,
-            func.row_number().over(partition_by=links.c.own, order_by=order).label("rank"),
+            sa.func.row_number().over(partition_by=links.c.own, order_by=order).label("rank"),
             size.over(partition_by=links.c.own, order_by=order).label("size"),
         )
-        .join(end, true())
-        .where(not_(end.c.blank))
+        .join(end, sa.true())
+        .where(sa.not_(end.c.blank))
         .subquery("ranked")
     )
-    values = func.jsonb_agg(aggregate_order_by(ranked.c.value, ranked.c.rank))
+    values = sa.func.jsonb_agg(aggregate_order_by(ranked.c.value, ranked.c.rank))
     return (
-        select(ranked.c.own, type_coerce(values, JSONB).label("value"))
+        sa.select(ranked.c.own, sa.type_coerce(values, JSONB).label("value"))
         .where(ranked.c.rank <= MAX_LOOKED_UP, ranked.c.size <= MAX_LOOKUP_BYTES)
         .group_by(ranked.c.own)
     )
 
 
-def _json(target: FieldSpec) -> ColumnElement[Any]:
+def _json(target: FieldSpec) -> sa.ColumnElement[Any]:
     """The value of a field as JSON has it."""
     if target.title:
-        return func.to_jsonb(record.c.title)
+        return sa.func.to_jsonb(record.c.title)
     if not target.system:
         return json_of(target)
     if target.kind in {FieldKind.CREATED_AT, FieldKind.UPDATED_AT}:
         wire = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
-        return func.to_jsonb(func.to_char(func.timezone("UTC", extract(target).expression), wire))
-    return func.to_jsonb(extract(target).expression)
+        return sa.func.to_jsonb(
+            sa.func.to_char(sa.func.timezone("UTC", extract(target).expression), wire)
+        )
+    return sa.func.to_jsonb(extract(target).expression)
 
 
 def _flat(values: Iterable[Any]) -> list[Any]:

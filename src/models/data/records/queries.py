@@ -6,25 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 import psycopg
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    ColumnElement,
-    FromClause,
-    Integer,
-    Select,
-    Uuid,
-    any_,
-    bindparam,
-    case,
-    cast,
-    delete,
-    func,
-    insert,
-    literal,
-    or_,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
 from models.content.items.queries import PlacementOf, sees_items
@@ -32,18 +14,10 @@ from models.content.surfaces.queries import placement_of_surfaces
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest, page_request
+from models.data.fields import rows as field_rows
 from models.data.fields.queries import load_schema, schema_of, schemas
-from models.data.fields.rows import (
-    DATABASE,
-    database_of,
-    fields_as_text,
-    item_of_database,
-    live_database_of,
-    live_databases,
-    placed_databases,
-    read_fields,
-)
 from models.data.fields.rules.fields import Schema
+from models.data.records import shapes
 from models.data.records.details import record_details, unseen_fields
 from models.data.records.rules.query.ordering import NEWEST_FIRST
 from models.data.records.rules.query.plan import Query, read_query
@@ -63,13 +37,6 @@ from models.data.records.rules.query.routes import (
     sample,
 )
 from models.data.records.rules.writes import TRASH, StoredRecord
-from models.data.records.shapes import (
-    MAX_QUERY_LIMIT,
-    QueryResult,
-    RecordDetail,
-    RecordList,
-    RecordQuery,
-)
 from models.data.records.side_index import request_indexes
 from models.data.records.tables import Record, record, record_count
 from runtime.crypto import KeyRing
@@ -82,11 +49,11 @@ RECORD = record.c
 """The columns of records, for resources that compare rows of theirs with them."""
 
 visible = PlacementOf(
-    placed_databases()
-    .join(record, record.c.database_id == DATABASE.id)
+    field_rows.placed_databases()
+    .join(record, record.c.database_id == field_rows.DATABASE.id)
     .where(
-        record.c.id == bindparam("id", type_=Uuid),
-        record.c.workspace_id == DATABASE.workspace_id,
+        record.c.id == sa.bindparam("id", type_=sa.Uuid),
+        record.c.workspace_id == field_rows.DATABASE.workspace_id,
         record.c.deleted_at.is_(None),
     )
 )
@@ -97,8 +64,8 @@ visible = PlacementOf(
 
 
 def this_record(
-    workspace_id: Id | ColumnElement[Id], record_id: Id | ColumnElement[Id]
-) -> tuple[ColumnElement[bool], ...]:
+    workspace_id: Id | sa.ColumnElement[Id], record_id: Id | sa.ColumnElement[Id]
+) -> tuple[sa.ColumnElement[bool], ...]:
     """The conditions of one record that is not in the trash."""
     return (
         record.c.workspace_id == workspace_id,
@@ -108,8 +75,8 @@ def this_record(
 
 
 def records_of(
-    workspace_id: Id | ColumnElement[Id], database_id: Id | ColumnElement[Id]
-) -> tuple[ColumnElement[bool], ...]:
+    workspace_id: Id | sa.ColumnElement[Id], database_id: Id | sa.ColumnElement[Id]
+) -> tuple[sa.ColumnElement[bool], ...]:
     """The conditions of the records of a database that are not in the trash."""
     return (
         record.c.workspace_id == workspace_id,
@@ -118,16 +85,16 @@ def records_of(
     )
 
 
-def seen_records(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
+def seen_records(actor: Actor, ids: Sequence[Id]) -> sa.Select[Any]:
     """The ids of the given records that the actor sees."""
     return (
-        select(record.c.id)
-        .join(*database_of(record))
+        sa.select(record.c.id)
+        .join(*field_rows.database_of(record))
         .where(
             record.c.workspace_id == actor.workspace_id,
-            record.c.id == func.any(ids),
+            record.c.id == sa.func.any(ids),
             record.c.deleted_at.is_(None),
-            sees_items(actor, DATABASE.item_id),
+            sees_items(actor, field_rows.DATABASE.item_id),
         )
     )
 
@@ -138,28 +105,36 @@ class _RecordWithFields(StoredRecord):
     fields: str
 
 
-_THIS = this_record(bindparam("workspace_id", type_=Uuid), bindparam("record_id", type_=Uuid))
+_THIS = this_record(
+    sa.bindparam("workspace_id", type_=sa.Uuid), sa.bindparam("record_id", type_=sa.Uuid)
+)
 _RECORD = PreparedStatement(
-    select(record, fields_as_text().label("fields")).join(*live_database_of(record)).where(*_THIS),
+    sa.select(record, field_rows.fields_as_text().label("fields"))
+    .join(*field_rows.live_database_of(record))
+    .where(*_THIS),
     _RecordWithFields,
 )
 _SCHEMA_OF = PreparedStatement(
-    schemas().join(record, record.c.database_id == DATABASE.id).where(*_THIS)
+    schemas().join(record, record.c.database_id == field_rows.DATABASE.id).where(*_THIS)
 )
 
 _NEWEST = (
-    select(record)
+    sa.select(record)
     .where(
-        *records_of(bindparam("workspace_id", type_=Uuid), bindparam("database_id", type_=Uuid)),
+        *records_of(
+            sa.bindparam("workspace_id", type_=sa.Uuid), sa.bindparam("database_id", type_=sa.Uuid)
+        ),
         record.c.archived.is_(False),
     )
     .order_by(*NEWEST_FIRST.clauses)
-    .limit(bindparam("most", type_=Integer))
+    .limit(sa.bindparam("most", type_=sa.Integer))
 )
 _FIRST_PAGE = PreparedStatement(_NEWEST, Record)
 _NEXT_PAGE = PreparedStatement(
     _NEWEST.where(
-        NEWEST_FIRST.after((bindparam("moment", type_=Timestamp), bindparam("id", type_=Uuid)))
+        NEWEST_FIRST.after(
+            (sa.bindparam("moment", type_=Timestamp), sa.bindparam("id", type_=sa.Uuid))
+        )
     ),
     Record,
 )
@@ -170,20 +145,20 @@ def prefetched_record(record_id: Id) -> Prefetch:
     return Prefetch(_RECORD, {"record_id": record_id})
 
 
-async def get_record(work: UnitOfWork, actor: Actor, record_id: Id) -> RecordDetail:
+async def get_record(work: UnitOfWork, actor: Actor, record_id: Id) -> shapes.RecordDetail:
     """A record. Raises `NotFoundError`, also when its database is in the trash."""
     parameters = {"workspace_id": actor.workspace_id, "record_id": record_id}
     found = await _RECORD.first(work, parameters)
     if found is None:
         raise NotFoundError("record")
-    schema = Schema(found.workspace_id, found.database_id, read_fields(found.fields))
+    schema = Schema(found.workspace_id, found.database_id, field_rows.read_fields(found.fields))
     (shown,) = await record_details(work, actor, schema, [found])
     return shown
 
 
 async def find_record(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Record | None:
     """The row of a record that is neither archived nor in the trash."""
-    statement = select(record).where(*this_record(workspace_id, record_id), ~record.c.archived)
+    statement = sa.select(record).where(*this_record(workspace_id, record_id), ~record.c.archived)
     return await work.first(statement, of=Record)
 
 
@@ -191,9 +166,9 @@ async def revisions(
     work: UnitOfWork, workspace_id: Id, database_id: Id, record_ids: Sequence[Id]
 ) -> dict[Id, datetime]:
     """The moments of the last changes of these records, as far as they are not in the trash."""
-    ids = any_(literal(record_ids, ARRAY(Uuid)))
+    ids = sa.any_(sa.literal(record_ids, sa.ARRAY(sa.Uuid)))
     found = await work.rows(
-        select(record.c.id, record.c.updated_at).where(
+        sa.select(record.c.id, record.c.updated_at).where(
             *records_of(workspace_id, database_id), record.c.id == ids
         )
     )
@@ -202,15 +177,15 @@ async def revisions(
 
 async def records_by_id(
     work: UnitOfWork, actor: Actor, database_id: Id, record_ids: Sequence[Id]
-) -> list[RecordDetail]:
+) -> list[shapes.RecordDetail]:
     """These records of a database, as far as they are not in the trash, in no order.
 
     Raises `NotFoundError` for a database that is there no more.
     """
     schema = await load_schema(work, actor.workspace_id, database_id)
-    ids = any_(literal(record_ids, ARRAY(Uuid)))
+    ids = sa.any_(sa.literal(record_ids, sa.ARRAY(sa.Uuid)))
     rows = await work.rows(
-        select(record).where(*records_of(actor.workspace_id, database_id), record.c.id == ids),
+        sa.select(record).where(*records_of(actor.workspace_id, database_id), record.c.id == ids),
         of=Record,
     )
     return await record_details(work, actor, schema, rows)
@@ -228,8 +203,13 @@ class RecordSubject(Protocol):
 async def record_subject(work: UnitOfWork, workspace_id: Id, record_id: Id) -> RecordSubject:
     """A record that there is, in the trash or not, as somebody is told of it."""
     (subject,) = await work.rows(
-        select(record.c.title, record.c.database_id, record.c.created_by_user_id, DATABASE.item_id)
-        .join(*database_of(record))
+        sa.select(
+            record.c.title,
+            record.c.database_id,
+            record.c.created_by_user_id,
+            field_rows.DATABASE.item_id,
+        )
+        .join(*field_rows.database_of(record))
         .where(record.c.workspace_id == workspace_id, record.c.id == record_id),
         of=RecordSubject,
     )
@@ -239,7 +219,7 @@ async def record_subject(work: UnitOfWork, workspace_id: Id, record_id: Id) -> R
 async def newest_record(work: UnitOfWork, workspace_id: Id, database_id: Id) -> datetime | None:
     """The moment the last of the records of a database was made; None without any."""
     found: datetime | None = await work.scalar(
-        select(func.max(record.c.created_at)).where(*records_of(workspace_id, database_id))
+        sa.select(sa.func.max(record.c.created_at)).where(*records_of(workspace_id, database_id))
     )
     return found
 
@@ -252,7 +232,7 @@ async def load_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> S
 
 async def list_records(
     work: UnitOfWork, actor: Actor, database_id: Id, page: PageRequest
-) -> RecordList:
+) -> shapes.RecordList:
     """The records of a database that are not archived, newest first."""
     schema = await load_schema(work, actor.workspace_id, database_id)
     parameters = {
@@ -268,12 +248,12 @@ async def list_records(
             rows = await _NEXT_PAGE.rows(single, {**parameters, "moment": moment, "id": last_id})
     shown = page.of(rows, NEWEST_FIRST.position)
     records = await record_details(work, actor, schema, shown.items)
-    return RecordList(records=records, cursor=shown.cursor)
+    return shapes.RecordList(records=records, cursor=shown.cursor)
 
 
 async def ask_records(
-    work: UnitOfWork, actor: Actor, database_id: Id, body: RecordQuery, keys: KeyRing
-) -> QueryResult | None:
+    work: UnitOfWork, actor: Actor, database_id: Id, body: shapes.RecordQuery, keys: KeyRing
+) -> shapes.QueryResult | None:
     """The result of an actor's query; the view it names was resolved before.
 
     Has the fields indexed that would have spared it records; None when it took too long without,
@@ -293,8 +273,8 @@ async def ask_records(
 
 
 async def query_records(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, body: RecordQuery, keys: KeyRing
-) -> QueryResult:
+    work: UnitOfWork, workspace_id: Id, database_id: Id, body: shapes.RecordQuery, keys: KeyRing
+) -> shapes.QueryResult:
     """The records a query asks for, at most 200 at once, with groups and figures.
 
     It writes nothing, knows no views and shows nothing of other databases. Raises `NotFoundError`
@@ -307,11 +287,11 @@ async def query_records(
     return await find_records(work, None, schema, query, _page(keys, schema, body))
 
 
-def _page(keys: KeyRing, schema: Schema, body: RecordQuery) -> PageRequest:
+def _page(keys: KeyRing, schema: Schema, body: shapes.RecordQuery) -> PageRequest:
     """The page asked for; its cursor continues the same query alone."""
     asked = body.model_dump_json(exclude={"cursor", "limit", "fields"})
     place = ("records/query", schema.workspace_id, schema.database_id, asked)
-    return page_request(keys, min(body.limit, MAX_QUERY_LIMIT), body.cursor, *place)
+    return page_request(keys, min(body.limit, shapes.MAX_QUERY_LIMIT), body.cursor, *place)
 
 
 FEW = 5_000
@@ -332,7 +312,7 @@ class QueryTooSlowError(UnsupportedError):
 
 async def find_records(
     work: UnitOfWork, actor: Actor | None, schema: Schema, query: Query, page: PageRequest
-) -> QueryResult:
+) -> shapes.QueryResult:
     """One page of a query, with the groups and figures it asks for, as the actor sees it.
 
     Raises `QueryTooSlowError`.
@@ -350,7 +330,7 @@ async def find_records(
             )
         colors = await _colors(work, schema, query, rows)
     shown = page.of(rows, query.order.position)
-    return QueryResult(
+    return shapes.QueryResult(
         records=await record_details(work, actor, schema, shown.items, query.shown_fields),
         cursor=shown.cursor,
         groups=None if groups is None else groups.groups,
@@ -366,10 +346,10 @@ async def _colors(
     """The colors of records by their ids; None when no rule colors any."""
     if not query.colors:
         return None
-    color = case(*query.colors)
-    statement = select(record.c.id, color.label("color")).where(
+    color = sa.case(*query.colors)
+    statement = sa.select(record.c.id, color.label("color")).where(
         record.c.workspace_id == schema.workspace_id,
-        record.c.id == func.any([row.id for row in rows]),
+        record.c.id == sa.func.any([row.id for row in rows]),
         color.is_not(None),
     )
     return {str(row.id): row.color for row in await work.rows(statement)}
@@ -395,7 +375,7 @@ async def choose_route(work: UnitOfWork, schema: Schema, query: Query) -> Route:
         if unsure and not await work.scalar(sample(schema, query, SAMPLE)):
             return Route()
         return along
-    counts = await work.first(select(*(count_up_to(one, FEW + 1) for one in choices)))
+    counts = await work.first(sa.select(*(count_up_to(one, FEW + 1) for one in choices)))
     assert counts is not None
     fewest, among = min(zip(counts, choices, strict=True), key=lambda pair: pair[0])
     return Route(among=among) if fewest <= FEW else along
@@ -414,23 +394,25 @@ async def read_page(
 
 
 restorable = PlacementOf(
-    placed_databases()
-    .join(record, record.c.database_id == DATABASE.id)
+    field_rows.placed_databases()
+    .join(record, record.c.database_id == field_rows.DATABASE.id)
     .where(
-        record.c.id == bindparam("id", type_=Uuid),
-        record.c.workspace_id == DATABASE.workspace_id,
-        or_(record.c.deleted_at.is_(None), record.c.deleted_at > func.now() - literal(TRASH)),
+        record.c.id == sa.bindparam("id", type_=sa.Uuid),
+        record.c.workspace_id == field_rows.DATABASE.workspace_id,
+        sa.or_(
+            record.c.deleted_at.is_(None), record.c.deleted_at > sa.func.now() - sa.literal(TRASH)
+        ),
     )
 )
 """The placement of the database of a record that can be restored, or need not be."""
 
 
-def _item_of_content(surface: FromClause) -> ColumnElement[Any]:
+def _item_of_content(surface: sa.FromClause) -> sa.ColumnElement[Any]:
     """The item of the database that a content belongs to; null while its record is in the trash."""
-    live = select(record.c.id).where(*this_record(surface.c.workspace_id, surface.c.record_id))
+    live = sa.select(record.c.id).where(*this_record(surface.c.workspace_id, surface.c.record_id))
     return (
-        item_of_database(surface.c.workspace_id, surface.c.database_id)
-        .where(or_(surface.c.record_id.is_(None), live.correlate_except(record).exists()))
+        field_rows.item_of_database(surface.c.workspace_id, surface.c.database_id)
+        .where(sa.or_(surface.c.record_id.is_(None), live.correlate_except(record).exists()))
         .scalar_subquery()
     )
 
@@ -441,13 +423,13 @@ visible_surface = placement_of_surfaces(_item_of_content)
 MERGED_AT_ONCE = 1_000
 """Databases whose counts one transaction merges."""
 
-_TOTAL = cast(func.coalesce(func.sum(record_count.c.number), 0), BigInteger)
+_TOTAL = sa.cast(sa.func.coalesce(sa.func.sum(record_count.c.number), 0), sa.BigInteger)
 
 
-def number_of_records(workspace_id: Id) -> Select[Any]:
+def number_of_records(workspace_id: Id) -> sa.Select[Any]:
     """The number of a workspace's records outside the trash whose databases are outside it too."""
-    return live_databases(workspace_id, _TOTAL).join(
-        record_count, record_count.c.database_id == DATABASE.id
+    return field_rows.live_databases(workspace_id, _TOTAL).join(
+        record_count, record_count.c.database_id == field_rows.DATABASE.id
     )
 
 
@@ -457,20 +439,20 @@ async def merge_counts(work: UnitOfWork) -> int:
     Call it until it returns 0. What is written meanwhile is left to the next call.
     """
     several = (
-        select(record_count.c.database_id)
+        sa.select(record_count.c.database_id)
         .group_by(record_count.c.database_id)
-        .having(func.count() > 1)
+        .having(sa.func.count() > 1)
         .limit(MERGED_AT_ONCE)
     )
     parts = (
-        delete(record_count)
+        sa.delete(record_count)
         .where(record_count.c.database_id.in_(several))
         .returning(record_count.c.database_id, record_count.c.number)
         .cte("part")
     )
-    total = cast(func.sum(parts.c.number), BigInteger)
-    merged = insert(record_count).from_select(
+    total = sa.cast(sa.func.sum(parts.c.number), sa.BigInteger)
+    merged = sa.insert(record_count).from_select(
         ["database_id", "number"],
-        select(parts.c.database_id, total).group_by(parts.c.database_id),
+        sa.select(parts.c.database_id, total).group_by(parts.c.database_id),
     )
     return len(await work.rows(merged.returning(record_count.c.id)))

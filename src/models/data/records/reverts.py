@@ -9,18 +9,7 @@ from dataclasses import dataclass, field
 from itertools import dropwhile, groupby
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    Select,
-    Uuid,
-    any_,
-    func,
-    literal,
-    or_,
-    select,
-    union,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from models.core.access.rules import Actor, Level, Scope
@@ -32,15 +21,7 @@ from models.data.record_changes.history import CHANGE, ChangeRow
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.links import links_of
 from models.data.records.rows import CHANGES_WITH_CREATIONS, lock_records
-from models.data.records.rules.reverts import (
-    Cause,
-    Conflict,
-    ConflictReason,
-    Reader,
-    RecordRevert,
-    RecordState,
-    Stage,
-)
+from models.data.records.rules import reverts
 from models.data.records.rules.writes import StoredRecord, Write, WriteOp
 from models.data.records.tables import record
 from models.data.records.write import write_records
@@ -54,32 +35,34 @@ _all = CHANGES_WITH_CREATIONS.c
 _STATES = (ChangeKind.ARCHIVED, ChangeKind.RESTORED, ChangeKind.DELETED)
 
 
-def written_records(workspace_id: Id, cause: Cause) -> Select[Any]:
+def written_records(workspace_id: Id, cause: reverts.Cause) -> sa.Select[Any]:
     """The ids of the records that were written, each once."""
     parts = [
-        select(CHANGE.record_id).where(
-            CHANGE.workspace_id == workspace_id, column == any_(_ids(ids))
+        sa.select(CHANGE.record_id).where(
+            CHANGE.workspace_id == workspace_id, column == sa.any_(_ids(ids))
         )
         for column, ids in ((CHANGE.run_id, cause.run_ids), (CHANGE.undo_id, cause.undo_ids))
         if ids
     ]
     if cause.run_ids:
         parts.append(
-            select(record.c.id).where(
+            sa.select(record.c.id).where(
                 record.c.workspace_id == workspace_id,
-                record.c.creation_run_id == any_(_ids(cause.run_ids)),
+                record.c.creation_run_id == sa.any_(_ids(cause.run_ids)),
             )
         )
-    written = union(*parts).subquery("written")
-    return select(written.c.record_id)
+    written = sa.union(*parts).subquery("written")
+    return sa.select(written.c.record_id)
 
 
-async def number_of_written_records(work: UnitOfWork, workspace_id: Id, cause: Cause) -> int:
+async def number_of_written_records(
+    work: UnitOfWork, workspace_id: Id, cause: reverts.Cause
+) -> int:
     """The number of the records that were written."""
     if not (cause.run_ids or cause.undo_ids):
         return 0
     written = written_records(workspace_id, cause).subquery()
-    count: int = await work.scalar(select(func.count()).select_from(written))
+    count: int = await work.scalar(sa.select(sa.func.count()).select_from(written))
     return count
 
 
@@ -87,8 +70,8 @@ async def missing_records(
     work: UnitOfWork, workspace_id: Id, record_ids: Collection[Id]
 ) -> list[Id]:
     """The ids among these that no record has, in the trash or not."""
-    these = record.c.workspace_id == workspace_id, record.c.id == any_(_ids(record_ids))
-    rows = await work.rows(select(record.c.id).where(*these))
+    these = record.c.workspace_id == workspace_id, record.c.id == sa.any_(_ids(record_ids))
+    rows = await work.rows(sa.select(record.c.id).where(*these))
     return sorted(set(record_ids) - {row.id for row in rows})
 
 
@@ -98,7 +81,7 @@ class RecordConflict(NamedTuple):
     record_id: Id
     database_id: Id | None
     title: str | None
-    conflict: Conflict
+    conflict: reverts.Conflict
 
 
 FindUndone = Callable[[UnitOfWork, Collection[Id]], Awaitable[Mapping[Id, Id]]]
@@ -110,12 +93,12 @@ class Reverting:
     """The revert of writes for an actor; a patient one waits for fields that are being changed."""
 
     actor: Actor
-    cause: Cause
+    cause: reverts.Cause
     find_undone: FindUndone
     patient: bool = False
 
     async def revert(
-        self, work: UnitOfWork, record_ids: Collection[Id], stage: Stage
+        self, work: UnitOfWork, record_ids: Collection[Id], stage: reverts.Stage
     ) -> list[RecordConflict]:
         """Revert what belongs to a stage in these records.
 
@@ -123,25 +106,26 @@ class Reverting:
         """
         conflicts: list[RecordConflict] = []
         places = await work.rows(
-            select(record.c.database_id, record.c.id)
+            sa.select(record.c.database_id, record.c.id)
             .where(
                 record.c.workspace_id == self.actor.workspace_id,
-                record.c.id == any_(_ids(record_ids)),
+                record.c.id == sa.any_(_ids(record_ids)),
             )
             .order_by(record.c.database_id, record.c.id)
         )
-        if stage is Stage.RESTORE:
+        if stage is reverts.Stage.RESTORE:
             missing = sorted(set(record_ids) - {row.id for row in places})
             conflicts += [
-                _about(record_id, Conflict(ConflictReason.DELETED)) for record_id in missing
+                _about(record_id, reverts.Conflict(reverts.ConflictReason.DELETED))
+                for record_id in missing
             ]
         for database_id, rows in groupby(places, key=lambda row: row.database_id):
             ids = [row.id for row in rows]
             schema = await self._opened(work, database_id)
-            if isinstance(schema, ConflictReason):
-                if stage is Stage.RESTORE:
-                    seen = database_id if schema is not ConflictReason.NOT_VISIBLE else None
-                    conflict = Conflict(schema)
+            if isinstance(schema, reverts.ConflictReason):
+                if stage is reverts.Stage.RESTORE:
+                    seen = database_id if schema is not reverts.ConflictReason.NOT_VISIBLE else None
+                    conflict = reverts.Conflict(schema)
                     conflicts += [
                         RecordConflict(record_id, seen, None, conflict) for record_id in ids
                     ]
@@ -149,21 +133,21 @@ class Reverting:
             conflicts += await self._in_database(work, schema, ids, stage)
         return conflicts
 
-    async def _opened(self, work: UnitOfWork, database_id: Id) -> Schema | ConflictReason:
+    async def _opened(self, work: UnitOfWork, database_id: Id) -> Schema | reverts.ConflictReason:
         """The fields of a database, kept as they are, or the reason for which it stays as it is."""
         level = await database_level(work, self.actor, database_id)
         if level < Level.VIEW:
-            return ConflictReason.NOT_VISIBLE
+            return reverts.ConflictReason.NOT_VISIBLE
         if level < Level.EDIT or Scope.RECORDS_WRITE not in self.actor.scopes:
-            return ConflictReason.NO_ACCESS
+            return reverts.ConflictReason.NO_ACCESS
         await (await_schema if self.patient else share_schema)(work, database_id)
         try:
             return await load_schema(work, self.actor.workspace_id, database_id)
         except NotFoundError:
-            return ConflictReason.DELETED
+            return reverts.ConflictReason.DELETED
 
     async def _in_database(
-        self, work: UnitOfWork, schema: Schema, ids: Sequence[Id], stage: Stage
+        self, work: UnitOfWork, schema: Schema, ids: Sequence[Id], stage: reverts.Stage
     ) -> list[RecordConflict]:
         rows = await lock_records(work, schema, ids)
         plans = await self._plans(work, schema, rows)
@@ -182,7 +166,7 @@ class Reverting:
 
     async def _plans(
         self, work: UnitOfWork, schema: Schema, rows: Mapping[Id, StoredRecord]
-    ) -> Mapping[Id, RecordRevert]:
+    ) -> Mapping[Id, reverts.RecordRevert]:
         changes, too_many = await self._changes(work, rows)
         prior = await self._prior(work, changes)
         visible = await self._seen_relations(work, schema)
@@ -191,15 +175,15 @@ class Reverting:
         live_ids = await self._live(work, changes.values(), keys)
         undone = await self.find_undone(work, _undo_ids(changes.values()))
         deleted_ids = await self._deleted(work, live_ids)
-        reader = Reader(self.cause, schema.fields, undone, visible, live_ids, deleted_ids)
+        reader = reverts.Reader(self.cause, schema.fields, undone, visible, live_ids, deleted_ids)
         plans = {
             record_id: reader.plan(
                 own, prior.get(record_id), _state(rows[record_id], links.get(record_id, {}))
             )
             for record_id, own in changes.items()
         }
-        conflict = Conflict(ConflictReason.CHANGED_SINCE)
-        return plans | dict.fromkeys(too_many, RecordRevert(None, {}, None, (conflict,)))
+        conflict = reverts.Conflict(reverts.ConflictReason.CHANGED_SINCE)
+        return plans | dict.fromkeys(too_many, reverts.RecordRevert(None, {}, None, (conflict,)))
 
     async def _changes(
         self, work: UnitOfWork, rows: Collection[Id]
@@ -207,14 +191,14 @@ class Reverting:
         """The changes of records from the first to revert, and the records with too many."""
         of_rows = (
             _all.workspace_id == self.actor.workspace_id,
-            _all.record_id == any_(_ids(rows)),
+            _all.record_id == sa.any_(_ids(rows)),
         )
-        earliest = select(_all.id).where(*of_rows, self._wrote()).order_by(_all.id).limit(1)
+        earliest = sa.select(_all.id).where(*of_rows, self._wrote()).order_by(_all.id).limit(1)
         first = await work.scalar(earliest)
         if first is None:
             return {}, ()
         history = await work.rows(
-            select(CHANGES_WITH_CREATIONS)
+            sa.select(CHANGES_WITH_CREATIONS)
             .where(*of_rows, _all.id >= first)
             .order_by(_all.record_id, _all.id)
             .limit(MAX_CHANGES),
@@ -230,10 +214,10 @@ class Reverting:
         last = history[-1].record_id
         return changes, {record_id for record_id in rows if record_id >= last}
 
-    def _wrote(self) -> ColumnElement[bool]:
-        return or_(
-            _all.run_id == any_(_ids(self.cause.run_ids)),
-            _all.undo_id == any_(_ids(self.cause.undo_ids)),
+    def _wrote(self) -> sa.ColumnElement[bool]:
+        return sa.or_(
+            _all.run_id == sa.any_(_ids(self.cause.run_ids)),
+            _all.undo_id == sa.any_(_ids(self.cause.undo_ids)),
         )
 
     async def _prior(
@@ -247,14 +231,14 @@ class Reverting:
         ]
         if not firsts:
             return {}
-        before = or_(
+        before = sa.or_(
             *((_all.record_id == first.record_id) & (_all.id < first.id) for first in firsts)
         )
         rows = await work.rows(
-            select(_all.record_id, _all.kind)
+            sa.select(_all.record_id, _all.kind)
             .where(
                 _all.workspace_id == self.actor.workspace_id,
-                _all.record_id == any_(_ids([first.record_id for first in firsts])),
+                _all.record_id == sa.any_(_ids([first.record_id for first in firsts])),
                 _all.kind.in_(_STATES),
                 before,
             )
@@ -287,9 +271,9 @@ class Reverting:
         if not targets:
             return ()
         rows = await work.rows(
-            select(record.c.id).where(
+            sa.select(record.c.id).where(
                 record.c.workspace_id == self.actor.workspace_id,
-                record.c.id == any_(_ids(targets)),
+                record.c.id == sa.any_(_ids(targets)),
                 record.c.deleted_at.is_(None),
             )
         )
@@ -300,9 +284,9 @@ class Reverting:
         if not live_ids:
             return ()
         rows = await work.rows(
-            select(_all.record_id).where(
+            sa.select(_all.record_id).where(
                 _all.workspace_id == self.actor.workspace_id,
-                _all.record_id == any_(_ids([Id(record_id) for record_id in live_ids])),
+                _all.record_id == sa.any_(_ids([Id(record_id) for record_id in live_ids])),
                 _all.kind == ChangeKind.DELETED,
                 self._wrote(),
             )
@@ -316,7 +300,7 @@ class _Attempt:
 
     actor: Actor
     schema: Schema
-    conflicts: list[tuple[Id, Conflict]] = field(default_factory=list)
+    conflicts: list[tuple[Id, reverts.Conflict]] = field(default_factory=list)
 
     async def write(self, work: UnitOfWork, writes: Sequence[Write]) -> None:
         """Do these writes, as far as the rules of the database take them."""
@@ -346,26 +330,26 @@ class _Attempt:
         message = error.message
         if isinstance(error, ValidationError) and error.details:
             message = error.details[0].message
-        conflict = Conflict(ConflictReason.REFUSED, key, message=message[:500])
+        conflict = reverts.Conflict(reverts.ConflictReason.REFUSED, key, message=message[:500])
         self.conflicts.append((write.record_id, conflict))
 
 
-def _ids(ids: Collection[Id]) -> ColumnElement[Any]:
-    return literal(sorted(ids), ARRAY(Uuid))
+def _ids(ids: Collection[Id]) -> sa.ColumnElement[Any]:
+    return sa.literal(sorted(ids), sa.ARRAY(sa.Uuid))
 
 
-def _about(record_id: Id, conflict: Conflict) -> RecordConflict:
+def _about(record_id: Id, conflict: reverts.Conflict) -> RecordConflict:
     return RecordConflict(record_id, None, None, conflict)
 
 
-def _of(row: StoredRecord, conflict: Conflict) -> RecordConflict:
+def _of(row: StoredRecord, conflict: reverts.Conflict) -> RecordConflict:
     return RecordConflict(row.id, row.database_id, row.title, conflict)
 
 
-def _state(row: StoredRecord, links: Mapping[str, Sequence[Id]]) -> RecordState:
+def _state(row: StoredRecord, links: Mapping[str, Sequence[Id]]) -> reverts.RecordState:
     own = {key: [str(target) for target in targets] for key, targets in links.items()}
     values = {TITLE_KEY: row.title, **row.data, **own}
-    return RecordState(values, row.archived, row.deleted_at is not None)
+    return reverts.RecordState(values, row.archived, row.deleted_at is not None)
 
 
 def _undo_ids(changes: Iterable[Sequence[ChangeRow]]) -> set[Id]:
@@ -381,11 +365,11 @@ def _written_keys(changes: Iterable[Sequence[ChangeRow]]) -> set[str]:
     }
 
 
-def _write(schema: Schema, record_id: Id, plan: RecordRevert) -> Write:
+def _write(schema: Schema, record_id: Id, plan: reverts.RecordRevert) -> Write:
     match plan.stage:
-        case Stage.TRASH:
+        case reverts.Stage.TRASH:
             return Write(WriteOp.DELETE, at="", record_id=record_id)
-        case Stage.RESTORE:
+        case reverts.Stage.RESTORE:
             return Write(WriteOp.RESTORE, at="", record_id=record_id)
         case _:
             relations = {

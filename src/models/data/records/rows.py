@@ -8,35 +8,8 @@ one JSON document, which PostgreSQL reads faster than arrays or COPY.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy import (
-    ARRAY,
-    CTE,
-    BigInteger,
-    Boolean,
-    ColumnElement,
-    FromClause,
-    Insert,
-    Integer,
-    Select,
-    String,
-    Text,
-    Update,
-    Uuid,
-    and_,
-    bindparam,
-    case,
-    cast,
-    column,
-    func,
-    insert,
-    literal,
-    literal_column,
-    null,
-    select,
-    text,
-    update,
-)
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Actor
@@ -56,46 +29,50 @@ UNWRITTEN = record.c.creation_principal_type.is_not(None)
 """True of a record whose creation is read from it."""
 
 
-def titled_values(title: ColumnElement[Any], data: ColumnElement[Any]) -> ColumnElement[Any]:
+def titled_values(
+    title: sa.ColumnElement[Any], data: sa.ColumnElement[Any]
+) -> sa.ColumnElement[Any]:
     """The values of a record with its title, as the history keeps them."""
-    titled = func.jsonb_build_object(literal_column(f"'{TITLE_KEY}'"), title)
+    titled = sa.func.jsonb_build_object(sa.literal_column(f"'{TITLE_KEY}'"), title)
     return titled.op("||", return_type=JSONB())(data)
 
 
 def unwritten_creations(
-    change_id: ColumnElement[Id], written_at: ColumnElement[Any]
-) -> Select[Any]:
+    change_id: sa.ColumnElement[Id], written_at: sa.ColumnElement[Any]
+) -> sa.Select[Any]:
     """The creations that are read from their records, with the columns of changes.
 
     Their types are the same, too: PostgreSQL would not look into each part of `CHANGES` by its
     index otherwise.
     """
-    return select(
+    return sa.select(
         change_id.label("id"),
         record.c.workspace_id,
         record.c.database_id,
         record.c.id.label("record_id"),
-        cast(literal_column(f"'{ChangeKind.CREATED.value}'"), String).label("kind"),
+        sa.cast(sa.literal_column(f"'{ChangeKind.CREATED.value}'"), sa.String).label("kind"),
         record.c.created_by_user_id.label("actor_user_id"),
         record.c.creation_principal_type.label("principal_type"),
         record.c.creation_run_id.label("run_id"),
-        cast(null(), JSONB).label("before"),
+        sa.cast(sa.null(), JSONB).label("before"),
         titled_values(record.c.title, record.c.data).label("after"),
-        cast(null(), ARRAY(Text)).label("omitted_keys"),
+        sa.cast(sa.null(), sa.ARRAY(sa.Text)).label("omitted_keys"),
         record.c.created_at.label("at"),
         written_at.label("written_at"),
-        cast(null(), Uuid).label("undo_id"),
+        sa.cast(sa.null(), sa.Uuid).label("undo_id"),
     ).where(UNWRITTEN)
 
 
-CHANGES_WITH_CREATIONS = changes_with(unwritten_creations(record.c.id, cast(null(), Timestamp)))
+CHANGES_WITH_CREATIONS = changes_with(
+    unwritten_creations(record.c.id, sa.cast(sa.null(), Timestamp))
+)
 """All changes of records."""
 
 
-def last_change(workspace_id: Id, record_id: Id) -> Select[Any]:
+def last_change(workspace_id: Id, record_id: Id) -> sa.Select[Any]:
     """The last change of a record: when it was made (`at`), and by which run (`run_id`)."""
     return (
-        select(CHANGES_WITH_CREATIONS.c.run_id, CHANGES_WITH_CREATIONS.c.at)
+        sa.select(CHANGES_WITH_CREATIONS.c.run_id, CHANGES_WITH_CREATIONS.c.at)
         .where(
             CHANGES_WITH_CREATIONS.c.workspace_id == workspace_id,
             CHANGES_WITH_CREATIONS.c.record_id == record_id,
@@ -105,28 +82,28 @@ def last_change(workspace_id: Id, record_id: Id) -> Select[Any]:
     )
 
 
-Sql: TypeAlias = ColumnElement[Any]
+Sql: TypeAlias = sa.ColumnElement[Any]
 
-WORKSPACE = bindparam("of_workspace", type_=Uuid)
-DATABASE = bindparam("of_database", type_=Uuid)
-USER = bindparam("by_user", type_=Uuid)
-PRINCIPAL_TYPE = bindparam("principal_type", type_=Text)
-RUN_ID = bindparam("run_id", type_=Uuid)
-UNDO_ID = bindparam("undo_id", type_=Uuid)
-NOW = bindparam("now", type_=Timestamp)
+WORKSPACE = sa.bindparam("of_workspace", type_=sa.Uuid)
+DATABASE = sa.bindparam("of_database", type_=sa.Uuid)
+USER = sa.bindparam("by_user", type_=sa.Uuid)
+PRINCIPAL_TYPE = sa.bindparam("principal_type", type_=sa.Text)
+RUN_ID = sa.bindparam("run_id", type_=sa.Uuid)
+UNDO_ID = sa.bindparam("undo_id", type_=sa.Uuid)
+NOW = sa.bindparam("now", type_=Timestamp)
 
 WRITTEN = {record.c.creation_principal_type: None, record.c.creation_run_id: None}
 """The values of a record whose creation is written."""
 
 
 def recording_these(
-    source: CTE,
+    source: sa.CTE,
     kind: Sql,
     before: Sql,
     after: Sql,
-    *conditions: ColumnElement[bool],
+    *conditions: sa.ColumnElement[bool],
     change_id: Sql | None = None,
-) -> Insert:
+) -> sa.Insert:
     """The insertion of what the source rows say of themselves; their ids are new unless given."""
     values = {
         "id": numbered_id() if change_id is None else change_id,
@@ -146,40 +123,40 @@ def recording_these(
     return recording(values, *conditions)
 
 
-def recording_creations(*conditions: ColumnElement[bool]) -> Insert:
+def recording_creations(*conditions: sa.ColumnElement[bool]) -> sa.Insert:
     """The insertion of the creations that are read from these records.
 
     It belongs to every statement that changes values: what that statement sees is what was created.
     The statement gives `WRITTEN` to the records. A creation has the id of its record, which comes
     from the clock of its writer; a clock that is ahead may not put it behind the change.
     """
-    earlier = func.uuidv7(text("interval '-1 second'"), type_=Uuid)
-    now = select(func.uuidv7(type_=Uuid)).scalar_subquery()
-    change_id = case((record.c.id < now, record.c.id), else_=earlier)
-    return recording_rows(unwritten_creations(change_id, func.now()).where(*conditions))
+    earlier = sa.func.uuidv7(sa.text("interval '-1 second'"), type_=sa.Uuid)
+    now = sa.select(sa.func.uuidv7(type_=sa.Uuid)).scalar_subquery()
+    change_id = sa.case((record.c.id < now, record.c.id), else_=earlier)
+    return recording_rows(unwritten_creations(change_id, sa.func.now()).where(*conditions))
 
 
-_CREATED = literal(ChangeKind.CREATED.value, Text)
+_CREATED = sa.literal(ChangeKind.CREATED.value, sa.Text)
 _COLUMNS = [record.c[name] for name in StoredRecord._fields]
 
 
-def _entries(*columns: ColumnElement[Any]) -> CTE:
+def _entries(*columns: sa.ColumnElement[Any]) -> sa.CTE:
     """The rows of the document."""
-    rows: FromClause = (
-        func.jsonb_to_recordset(cast(bindparam("rows", type_=Text), JSONB))
-        .table_valued(column("id", Uuid), column("omitted", ARRAY(Text)), *columns)
+    rows: sa.FromClause = (
+        sa.func.jsonb_to_recordset(sa.cast(sa.bindparam("rows", type_=sa.Text), JSONB))
+        .table_valued(sa.column("id", sa.Uuid), sa.column("omitted", sa.ARRAY(sa.Text)), *columns)
         .render_derived(name="entry", with_types=True)
     )
-    return select(rows).cte("source")
+    return sa.select(rows).cte("source")
 
 
-def inserting(number: Sql, source: CTE, change_id: Sql | None = None) -> Insert:
+def inserting(number: Sql, source: sa.CTE, change_id: Sql | None = None) -> sa.Insert:
     """The insertion of new records, which `source` describes, and of the history of some.
 
     `write_parameters` gives its parameters, and `change_id` the ids of the history. A creation that
     the record will not tell is written: links stand elsewhere, and long values are left out.
     """
-    is_plain = and_(source.c.links.is_(None), source.c.omitted.is_(None))
+    is_plain = sa.and_(source.c.links.is_(None), source.c.omitted.is_(None))
     values = {
         "id": source.c.id,
         "workspace_id": WORKSPACE,
@@ -188,57 +165,57 @@ def inserting(number: Sql, source: CTE, change_id: Sql | None = None) -> Insert:
         "data": source.c.data,
         "content_surface_id": source.c.content_surface_id,
         "number": number,
-        "archived": literal(False, Boolean),
+        "archived": sa.literal(False, sa.Boolean),
         "created_by_user_id": USER,
         "updated_by_user_id": USER,
         "created_at": NOW,
         "updated_at": NOW,
-        "creation_principal_type": case((is_plain, PRINCIPAL_TYPE)),
-        "creation_run_id": case((is_plain, RUN_ID)),
+        "creation_principal_type": sa.case((is_plain, PRINCIPAL_TYPE)),
+        "creation_run_id": sa.case((is_plain, RUN_ID)),
     }
-    selected = select(*values.values())
+    selected = sa.select(*values.values())
     # What the row says already is not sent again for its history.
-    omitted = func.coalesce(source.c.omitted, literal_column("'{}'::text[]"))
-    links = func.coalesce(source.c.links, literal_column("'{}'::jsonb"))
+    omitted = sa.func.coalesce(source.c.omitted, sa.literal_column("'{}'::text[]"))
+    links = sa.func.coalesce(source.c.links, sa.literal_column("'{}'::jsonb"))
     after = titled_values(source.c.title, source.c.data).op("||")(links).op("-")(omitted)
-    history = recording_these(source, _CREATED, null(), after, ~is_plain, change_id=change_id)
-    return insert(record).from_select(list(values), selected).add_cte(history.cte("history"))
+    history = recording_these(source, _CREATED, sa.null(), after, ~is_plain, change_id=change_id)
+    return sa.insert(record).from_select(list(values), selected).add_cte(history.cte("history"))
 
 
 _NEW = _entries(
-    column("title", Text),
-    column("data", JSONB),
-    column("links", JSONB),
-    column("content_surface_id", Uuid),
-    column("place", Integer),
+    sa.column("title", sa.Text),
+    sa.column("data", JSONB),
+    sa.column("links", JSONB),
+    sa.column("content_surface_id", sa.Uuid),
+    sa.column("place", sa.Integer),
 )
-_INSERT = PreparedStatement(inserting(literal(None, BigInteger), _NEW))
+_INSERT = PreparedStatement(inserting(sa.literal(None, sa.BigInteger), _NEW))
 
-COUNTED = taking_numbers(WORKSPACE, DATABASE, bindparam("count", type_=BigInteger))
+COUNTED = taking_numbers(WORKSPACE, DATABASE, sa.bindparam("count", type_=sa.BigInteger))
 """Takes `count` numbers of the database: `first` is the lowest."""
 
 # One statement counts and inserts: the counter's row lock orders concurrent creations.
 _INSERT_NUMBERED = PreparedStatement(
-    inserting(select(COUNTED.c.first).scalar_subquery() + _NEW.c.place, _NEW).returning(
+    inserting(sa.select(COUNTED.c.first).scalar_subquery() + _NEW.c.place, _NEW).returning(
         record.c.id, record.c.number
     )
 )
 
 _CHANGED = _entries(
-    column("kind", Text),
-    column("before", JSONB),
-    column("after", JSONB),
-    column("title", Text),
-    column("data", JSONB),
-    column("cleared", ARRAY(Text)),
-    column("archived", Boolean),
-    column("updated_by_user_id", Uuid),
-    column("updated_at", Timestamp),
-    column("deleted_at", Timestamp),
+    sa.column("kind", sa.Text),
+    sa.column("before", JSONB),
+    sa.column("after", JSONB),
+    sa.column("title", sa.Text),
+    sa.column("data", JSONB),
+    sa.column("cleared", sa.ARRAY(sa.Text)),
+    sa.column("archived", sa.Boolean),
+    sa.column("updated_by_user_id", sa.Uuid),
+    sa.column("updated_at", Timestamp),
+    sa.column("deleted_at", Timestamp),
 )
 
 
-def updating(source: CTE) -> Update:
+def updating(source: sa.CTE) -> sa.Update:
     """The change of records that `source` describes, with its history, by `write_parameters`."""
     remaining = record.c.data.op("-", return_type=JSONB())(source.c.cleared)
     columns = ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
@@ -250,7 +227,7 @@ def updating(source: CTE) -> Update:
     creations = recording_creations(*conditions)
     history = recording_these(source, source.c.kind, source.c.before, source.c.after)
     return (
-        update(record)
+        sa.update(record)
         .where(*conditions)
         .values(
             {
@@ -266,11 +243,11 @@ def updating(source: CTE) -> Update:
 _UPDATE = PreparedStatement(updating(_CHANGED))
 
 _THESE = (
-    select(*_COLUMNS)
+    sa.select(*_COLUMNS)
     .where(
         record.c.workspace_id == WORKSPACE,
         record.c.database_id == DATABASE,
-        record.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
+        record.c.id == sa.func.any(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid))),
     )
     .order_by(record.c.id)
 )
@@ -280,10 +257,10 @@ _READ = PreparedStatement(_THESE)
 _LOCK = PreparedStatement(_THESE.with_for_update(key_share=True))
 
 _HOLD = PreparedStatement(
-    select(record.c.id)
+    sa.select(record.c.id)
     .where(
         record.c.workspace_id == WORKSPACE,
-        record.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
+        record.c.id == sa.func.any(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid))),
     )
     .order_by(record.c.id)
     .with_for_update(key_share=True)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import CTE, Select, func, select
+import sqlalchemy as sa
 
 from models.content.items.joins import ITEM
 from models.content.items.queries import closed_items
@@ -19,13 +19,13 @@ SEARCH_MILLISECONDS = 1_000
 """The time that a search among the titles of one database may take."""
 
 
-def records_titled(actor: Actor, text: str, closed_items: CTE) -> Select[Any]:
+def records_titled(actor: Actor, text: str, closed_items: sa.CTE) -> sa.Select[Any]:
     """The records with the text in their titles, each with the item of its database.
 
     Nothing archived or in the trash, and no record of a database whose item is in `closed_items`.
     """
     return (
-        select(
+        sa.select(
             record.c.id,
             record.c.title,
             ITEM.id.label("item_id"),
@@ -40,7 +40,7 @@ def records_titled(actor: Actor, text: str, closed_items: CTE) -> Select[Any]:
             record.c.deleted_at.is_(None),
             record.c.archived.is_(False),
             record.c.title.icontains(text, autoescape=True),
-            ITEM.id.not_in(select(closed_items.c.id)),
+            ITEM.id.not_in(sa.select(closed_items.c.id)),
         )
     )
 
@@ -67,7 +67,7 @@ async def titled(work: UnitOfWork, actor: Actor, database_id: Id, title: str) ->
     statement = (
         records_titled(actor, title, closed_items(actor))
         .where(record.c.database_id == database_id)
-        .where(func.lower(record.c.title) == func.lower(title))
+        .where(sa.func.lower(record.c.title) == sa.func.lower(title))
     )
     async with _briefly(work):
         return [row.id for row in await work.rows(statement.limit(2))]
@@ -78,10 +78,10 @@ async def _briefly(work: UnitOfWork) -> AsyncIterator[None]:
     """Bound what a person waits for: no index knows the parts of titles."""
     name = "statement_timeout"
     async with in_time(), work.savepoint():
-        usual = await work.scalar(select(func.current_setting(name)))
-        await work.execute(select(func.set_config(name, f"{SEARCH_MILLISECONDS}ms", True)))
+        usual = await work.scalar(sa.select(sa.func.current_setting(name)))
+        await work.execute(sa.select(sa.func.set_config(name, f"{SEARCH_MILLISECONDS}ms", True)))
         yield
-        await work.execute(select(func.set_config(name, usual, True)))
+        await work.execute(sa.select(sa.func.set_config(name, usual, True)))
 
 
 async def seen_titles(work: UnitOfWork, actor: Actor, ids: Sequence[Id]) -> Mapping[Id, str]:

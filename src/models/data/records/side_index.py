@@ -9,20 +9,7 @@ there was written by a writer since the index was named, and a writer knows bett
 from collections.abc import Collection
 from datetime import timedelta
 
-from sqlalchemy import (
-    ARRAY,
-    Select,
-    Text,
-    Uuid,
-    any_,
-    delete,
-    exists,
-    literal,
-    or_,
-    select,
-    tuple_,
-    union_all,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from models.core.access.rules import Actor
@@ -66,7 +53,7 @@ async def index_records(
     statement, and none where nothing is indexed.
     """
     if record_ids:
-        condition = record.c.id == any_(literal(list(record_ids), ARRAY(Uuid)))
+        condition = record.c.id == sa.any_(sa.literal(list(record_ids), sa.ARRAY(sa.Uuid)))
         await index_where(work, schema, condition, changed_keys)
 
 
@@ -93,8 +80,8 @@ async def index_where(
         entries.on_conflict_do_update(
             index_elements=_IDENTITY,
             set_={name: new[name] for name in _VALUES},
-            where=tuple_(*(record_index.c[name] for name in _VALUES)).is_distinct_from(
-                tuple_(*(new[name] for name in _VALUES))
+            where=sa.tuple_(*(record_index.c[name] for name in _VALUES)).is_distinct_from(
+                sa.tuple_(*(new[name] for name in _VALUES))
             ),
         )
     )
@@ -103,16 +90,18 @@ async def index_where(
 def insert_entries(schema: Schema, fields: Collection[FieldSpec], condition: Expression) -> Insert:
     """The insertion of the entries that some records have in indexed fields."""
     selected = [_entries(schema, field, condition) for field in fields]
-    source = selected[0] if len(selected) == 1 else union_all(*selected)
+    source = selected[0] if len(selected) == 1 else sa.union_all(*selected)
     return insert(record_index).from_select([*_IDENTITY, *_VALUES], source)
 
 
-def _entries(schema: Schema, field: FieldSpec, condition: Expression) -> Select[tuple[object, ...]]:
+def _entries(
+    schema: Schema, field: FieldSpec, condition: Expression
+) -> sa.Select[tuple[object, ...]]:
     entry = entry_of(field)
-    return select(
+    return sa.select(
         record.c.workspace_id,
         record.c.id,
-        literal(field.index_id, record_index.c.index_id.type),
+        sa.literal(field.index_id, record_index.c.index_id.type),
         entry.number,
         entry.text,
         entry.folded,
@@ -134,9 +123,10 @@ async def request_indexes(work: UnitOfWork, actor: Actor, schema: Schema, query:
         return False
     tried = await work.rows(
         jobs_of(schema.workspace_id, Family.FIELD_INDEX, JOB.subject_id).where(
-            JOB.subject_id == any_(literal(list(candidates), ARRAY(Uuid))),
-            or_(
-                JOB.status == any_(literal([status.value for status in OPEN_JOB], ARRAY(Text))),
+            JOB.subject_id == sa.any_(sa.literal(list(candidates), sa.ARRAY(sa.Uuid))),
+            sa.or_(
+                JOB.status
+                == sa.any_(sa.literal([status.value for status in OPEN_JOB], sa.ARRAY(sa.Text))),
                 JOB.created_at > work.now - PATIENCE,
             ),
         )
@@ -157,7 +147,7 @@ async def request_indexes(work: UnitOfWork, actor: Actor, schema: Schema, query:
 
 async def _is_large(work: UnitOfWork, schema: Schema) -> bool:
     last = (
-        select(literal(1))
+        sa.select(sa.literal(1))
         .where(
             record.c.workspace_id == schema.workspace_id,
             record.c.database_id == schema.database_id,
@@ -165,7 +155,7 @@ async def _is_large(work: UnitOfWork, schema: Schema) -> bool:
         .offset(LARGE - 1)
         .limit(1)
     )
-    return bool(await work.scalar(select(exists(last))))
+    return bool(await work.scalar(sa.select(sa.exists(last))))
 
 
 CHUNK = 20_000
@@ -203,7 +193,7 @@ async def _fill(work: UnitOfWork, building: JobRow) -> JsonObject | None:
         return None
     after = Id(building.progress["after"])
     last = await work.scalar(
-        select(record.c.id)
+        sa.select(record.c.id)
         .where(
             record.c.workspace_id == schema.workspace_id,
             record.c.database_id == schema.database_id,
@@ -237,7 +227,7 @@ async def _sweep(work: UnitOfWork, workspace_id: Id) -> bool:
         JOB.status.not_in(OPEN_JOB),
         JOB.id.not_in(named_indexes(workspace_id)),
     )
-    identity = tuple_(*record_index.primary_key)
+    identity = sa.tuple_(*record_index.primary_key)
     swept = 0
     # Each of the three is what one of the partial indexes holds.
     for predicate in (
@@ -246,7 +236,7 @@ async def _sweep(work: UnitOfWork, workspace_id: Id) -> bool:
         blank_entries(),
     ):
         some = (
-            select(*record_index.primary_key)
+            sa.select(*record_index.primary_key)
             .where(
                 record_index.c.workspace_id == workspace_id,
                 record_index.c.index_id.in_(dead),
@@ -254,5 +244,5 @@ async def _sweep(work: UnitOfWork, workspace_id: Id) -> bool:
             )
             .limit(CHUNK)
         )
-        swept += (await work.execute(delete(record_index).where(identity.in_(some)))).rowcount
+        swept += (await work.execute(sa.delete(record_index).where(identity.in_(some)))).rowcount
     return swept > 0

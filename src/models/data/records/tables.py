@@ -4,24 +4,14 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    ForeignKeyConstraint,
-    Identity,
-    Index,
-    Numeric,
-    Text,
-    UniqueConstraint,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from runtime.postgresql.schema import Timestamp, partial_index, same_workspace, table_of
 
-_ByCodePoint = Text(collation="C")
+_ByCodePoint = sa.Text(collation="C")
 
 
 class Record(SQLModel, table=True):
@@ -37,18 +27,18 @@ class Record(SQLModel, table=True):
 
     __tablename__ = "record"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
+        sa.UniqueConstraint("workspace_id", "id"),
         same_workspace("database_id", "database.id"),
-        CheckConstraint("jsonb_typeof(data) = 'object'", name="data_is_object"),
-        CheckConstraint("NOT data ? 'title'", name="title_has_its_column"),
-        Index(
+        sa.CheckConstraint("jsonb_typeof(data) = 'object'", name="data_is_object"),
+        sa.CheckConstraint("NOT data ? 'title'", name="title_has_its_column"),
+        sa.Index(
             "ix_record_workspace_id_database_id_archived_created_at_id",
             "workspace_id",
             "database_id",
             "archived",
             "created_at",
             "id",
-            postgresql_where=text("deleted_at IS NULL"),
+            postgresql_where=sa.text("deleted_at IS NULL"),
         ),
         partial_index("ix_record_trash", "deleted_at", "id", where="deleted_at IS NOT NULL"),
         partial_index(
@@ -57,7 +47,7 @@ class Record(SQLModel, table=True):
             where="creation_run_id IS NOT NULL",
         ),
         # For those who go through all records of a database, the trash included.
-        Index("ix_record_workspace_id_database_id_id", "workspace_id", "database_id", "id"),
+        sa.Index("ix_record_workspace_id_database_id_id", "workspace_id", "database_id", "id"),
         # Most changes move no indexed column: with room on its page a record is written in place.
         {"postgresql_with": {"fillfactor": 85}},
     )
@@ -69,9 +59,9 @@ class Record(SQLModel, table=True):
     title: str
     data: dict[str, Any] = Field(sa_type=JSONB)
     computed: dict[str, Any] = Field(
-        sa_type=JSONB, sa_column_kwargs={"server_default": text("'{}'::jsonb")}
+        sa_type=JSONB, sa_column_kwargs={"server_default": sa.text("'{}'::jsonb")}
     )
-    number: int | None = Field(default=None, sa_type=BigInteger)
+    number: int | None = Field(default=None, sa_type=sa.BigInteger)
     archived: bool
     created_by_user_id: Id | None = None
     updated_by_user_id: Id | None = None
@@ -92,32 +82,32 @@ class RecordIndex(SQLModel, table=True):
     __tablename__ = "record_index"
     __table_args__ = (
         same_workspace("record_id", "record.id", ondelete="CASCADE"),
-        Index(
+        sa.Index(
             "ix_record_index_number",
             *("workspace_id", "index_id", "number", "record_id"),
-            postgresql_where=text("number IS NOT NULL"),
+            postgresql_where=sa.text("number IS NOT NULL"),
         ),
-        Index(
+        sa.Index(
             "ix_record_index_text",
             *("workspace_id", "index_id", "text", "record_id"),
-            postgresql_where=text("text IS NOT NULL"),
+            postgresql_where=sa.text("text IS NOT NULL"),
         ),
-        Index(
+        sa.Index(
             "ix_record_index_folded",
             *("workspace_id", "index_id", "folded", "record_id"),
-            postgresql_where=text("folded IS NOT NULL"),
+            postgresql_where=sa.text("folded IS NOT NULL"),
         ),
-        Index(
+        sa.Index(
             "ix_record_index_blank",
             *("workspace_id", "index_id", "record_id"),
-            postgresql_where=text("number IS NULL AND text IS NULL"),
+            postgresql_where=sa.text("number IS NULL AND text IS NULL"),
         ),
     )
 
     workspace_id: Id = Field(primary_key=True)
     record_id: Id = Field(primary_key=True)
     index_id: Id = Field(primary_key=True)
-    number: Decimal | None = Field(default=None, sa_type=Numeric)
+    number: Decimal | None = Field(default=None, sa_type=sa.Numeric)
     text: str | None = Field(default=None, sa_type=_ByCodePoint)
     folded: str | None = Field(default=None, sa_type=_ByCodePoint)
 
@@ -132,24 +122,24 @@ class RecordLink(SQLModel, table=True):
 
     __tablename__ = "record_link"
     __table_args__ = (
-        ForeignKeyConstraint(["field_id"], ["field.id"], ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["field_id"], ["field.id"], ondelete="CASCADE"),
         same_workspace("record_id", "record.id", ondelete="CASCADE"),
         same_workspace("target_id", "record.id", ondelete="CASCADE"),
-        Index(
+        sa.Index(
             "ix_record_link_workspace_id_target_id_field_id",
             "workspace_id",
             "target_id",
             "field_id",
         ),
-        Index("ix_record_link_field_id", "field_id"),
+        sa.Index("ix_record_link_field_id", "field_id"),
     )
 
     workspace_id: Id = Field(primary_key=True)
     record_id: Id = Field(primary_key=True)
     field_id: Id = Field(primary_key=True)
     target_id: Id = Field(primary_key=True)
-    position: int = Field(sa_type=BigInteger)
-    target_position: int = Field(sa_type=BigInteger)
+    position: int = Field(sa_type=sa.BigInteger)
+    target_position: int = Field(sa_type=sa.BigInteger)
 
 
 class RecordCount(SQLModel, table=True):
@@ -160,11 +150,13 @@ class RecordCount(SQLModel, table=True):
     """
 
     __tablename__ = "record_count"
-    __table_args__ = (Index("ix_record_count_database_id", "database_id"),)
+    __table_args__ = (sa.Index("ix_record_count_database_id", "database_id"),)
 
-    id: int = Field(sa_type=BigInteger, sa_column_args=[Identity(always=True)], primary_key=True)
+    id: int = Field(
+        sa_type=sa.BigInteger, sa_column_args=[sa.Identity(always=True)], primary_key=True
+    )
     database_id: Id
-    number: int = Field(sa_type=BigInteger)
+    number: int = Field(sa_type=sa.BigInteger)
 
 
 record = table_of(Record)

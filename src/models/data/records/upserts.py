@@ -6,20 +6,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    ColumnElement,
-    Integer,
-    Text,
-    bindparam,
-    cast,
-    column,
-    func,
-    literal,
-    select,
-)
 from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 
 from models.core.base import Id
@@ -104,14 +92,16 @@ class RowsComingInError(DatabaseBusyError):
         super().__init__("Rows are being imported into this database. Try again in a moment.")
 
 
-_COMING_IN = bindparam("coming_in", type_=BigInteger)
+_COMING_IN = sa.bindparam("coming_in", type_=sa.BigInteger)
 _LOCK = PreparedStatement(
-    select(
-        func.pg_try_advisory_xact_lock_shared(_COMING_IN).label("shared"),
-        func.pg_advisory_xact_lock(func.unnest(bindparam("keys", type_=ARRAY(BigInteger)))),
+    sa.select(
+        sa.func.pg_try_advisory_xact_lock_shared(_COMING_IN).label("shared"),
+        sa.func.pg_advisory_xact_lock(
+            sa.func.unnest(sa.bindparam("keys", type_=sa.ARRAY(sa.BigInteger)))
+        ),
     )
 )
-_LOCK_ALL = PreparedStatement(select(func.pg_advisory_xact_lock(_COMING_IN)))
+_LOCK_ALL = PreparedStatement(sa.select(sa.func.pg_advisory_xact_lock(_COMING_IN)))
 
 
 async def _lock(work: UnitOfWork, schema: Schema, spellings: Iterable[str]) -> None:
@@ -142,15 +132,15 @@ async def _find(
     rows = [{"place": place, "values": searches[at]} for place, at in enumerate(places)]
     keys = list(searches[places[0]])
     entry = (
-        func.jsonb_to_recordset(cast(literal(to_json(rows).decode(), Text), JSONB))
-        .table_valued(column("place", Integer), column("values", JSONB))
+        sa.func.jsonb_to_recordset(sa.cast(sa.literal(to_json(rows).decode(), sa.Text), JSONB))
+        .table_valued(sa.column("place", sa.Integer), sa.column("values", JSONB))
         .render_derived(name="entry", with_types=True)
     )
     statement = (
-        select(
+        sa.select(
             entry.c.place,
-            func.count().label("times"),
-            func.array_agg(aggregate_order_by(record.c.id, record.c.id)).label("ids"),
+            sa.func.count().label("times"),
+            sa.func.array_agg(aggregate_order_by(record.c.id, record.c.id)).label("ids"),
         )
         .where(
             *records_of(schema.workspace_id, schema.database_id),
@@ -172,7 +162,7 @@ async def _find(
 
 def _among_few(
     schema: Schema, searches: Mapping[str, Mapping[str, Any]]
-) -> list[ColumnElement[bool]]:
+) -> list[sa.ColumnElement[bool]]:
     """The entries of an index the records are among, where one of the fields has an index."""
     for key in next(iter(searches.values())):
         spec = schema.fields[key]
@@ -181,7 +171,7 @@ def _among_few(
         entries = entry_condition(spec, In(tuple(_scalar(one[key]) for one in searches.values())))
         if entries is not None:
             mine = record_index.c.workspace_id == schema.workspace_id
-            ids = select(record_index.c.record_id).where(mine, entries_of(spec), entries)
+            ids = sa.select(record_index.c.record_id).where(mine, entries_of(spec), entries)
             return [is_among(record.c.id, ids)]
     return []
 
@@ -193,12 +183,12 @@ def _scalar(value: Scalar | float) -> Scalar:
     return value
 
 
-def equal_values(spec: FieldSpec, value: ColumnElement[Any]) -> ColumnElement[bool]:
+def equal_values(spec: FieldSpec, value: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """Equality of stored forms, which a hash join serves however many values are wanted."""
     if spec.title:
-        return record.c.title == cast(value.astext, Text)
+        return record.c.title == sa.cast(value.astext, sa.Text)
     stored = record.c.data[spec.key]
     if value_form(spec) is ValueForm.BOOLEAN:
         # A checkbox without a value is not checked.
-        stored = func.coalesce(stored, literal(False, JSONB))
+        stored = sa.func.coalesce(stored, sa.literal(False, JSONB))
     return stored == value

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from sqlalchemy import ARRAY, Uuid, bindparam
+import sqlalchemy as sa
 
 from models.content.files.queries import seen_files
 from models.content.surfaces.commands import copy_to_records
@@ -19,34 +19,15 @@ from models.core.base import Id, JsonObject
 from models.data.fields.commands import lock_fields, store_options
 from models.data.fields.rules.fields import FieldKind, Schema
 from models.data.record_changes.rules import ChangeKind
+from models.data.records import rows as record_rows
 from models.data.records.computed_values import recompute
 from models.data.records.details import own_details, record_details
 from models.data.records.events import emit_changes, notify_assigned
 from models.data.records.link_writes import refuse_restricted, targets_to_hold, write_links
 from models.data.records.links import LinksOf, links_of
-from models.data.records.rows import (
-    hold_records,
-    insert_records,
-    lock_records,
-    read_records,
-    update_records,
-)
+from models.data.records.rules import writes as record_writes
 from models.data.records.rules.links import read_relations
 from models.data.records.rules.values import MAX_PROBLEMS, DataCheck, grow_options, ids_in, refuse
-from models.data.records.rules.writes import (
-    MAX_DATA_BYTES,
-    TRASH,
-    Checked,
-    Links,
-    Planned,
-    StoredRecord,
-    Write,
-    WriteOp,
-    data_bytes,
-    plan_change,
-    plan_new,
-    repeated_writes,
-)
 from models.data.records.shapes import MAX_OPERATIONS, RecordDetail
 from models.data.records.side_index import index_records
 from models.data.records.upserts import Matches, find_matches
@@ -72,7 +53,7 @@ async def write_records(
     work: UnitOfWork,
     actor: Actor,
     schema: Schema,
-    writes: Sequence[Write],
+    writes: Sequence[record_writes.Write],
     problems: Sequence[Detail] = (),
 ) -> list[Written]:
     """Do all of these writes, or none; `schema` was read under its lock.
@@ -84,7 +65,7 @@ async def write_records(
 
 
 async def _store(
-    work: UnitOfWork, actor: Actor, schema: Schema, plans: Sequence[Planned]
+    work: UnitOfWork, actor: Actor, schema: Schema, plans: Sequence[record_writes.Planned]
 ) -> list[Written]:
     """Write what changes, and what follows from it."""
     new = [plan for plan in plans if plan.before is None]
@@ -104,7 +85,7 @@ async def _store(
         await write_links(work, actor, schema, linked)
     await _update_derived(work, schema, [*new, *changes])
     if any(spec.derived for spec in schema.fields.values()):
-        rows = await read_records(work, schema, rows)
+        rows = await record_rows.read_records(work, schema, rows)
     await emit_changes(work, actor, schema, plans, rows)
     await notify_assigned(work, actor, schema, plans)
     if not details:
@@ -117,16 +98,18 @@ async def _write_rows(
     work: UnitOfWork,
     actor: Actor,
     schema: Schema,
-    new: Sequence[Planned],
-    changes: Sequence[Planned],
+    new: Sequence[record_writes.Planned],
+    changes: Sequence[record_writes.Planned],
 ) -> Mapping[Id, int]:
     """Write the rows of records; gives the numbers of new ones, if they are numbered."""
     numbers: Mapping[Id, int] = {}
     if new:
-        numbers = await insert_records(work, actor, schema, new, numbered=_is_numbered(schema))
+        numbers = await record_rows.insert_records(
+            work, actor, schema, new, numbered=_is_numbered(schema)
+        )
         await copy_contents(work, actor, schema, new)
     if changes:
-        await update_records(work, actor, schema, changes)
+        await record_rows.update_records(work, actor, schema, changes)
     return numbers
 
 
@@ -141,7 +124,9 @@ def _stands_alone(schema: Schema) -> bool:
 
 
 async def _shown_while(
-    writing: Coroutine[Any, Any, Mapping[Id, int]], schema: Schema, rows: Sequence[StoredRecord]
+    writing: Coroutine[Any, Any, Mapping[Id, int]],
+    schema: Schema,
+    rows: Sequence[record_writes.StoredRecord],
 ) -> list[RecordDetail]:
     """The records as they are shown, while PostgreSQL writes them."""
     task = asyncio.create_task(writing)
@@ -157,7 +142,9 @@ async def _shown_while(
     return details
 
 
-async def _update_derived(work: UnitOfWork, schema: Schema, plans: Sequence[Planned]) -> None:
+async def _update_derived(
+    work: UnitOfWork, schema: Schema, plans: Sequence[record_writes.Planned]
+) -> None:
     """Bring up to date what is derived from the records that changed."""
     if not plans:
         return
@@ -168,7 +155,7 @@ async def _update_derived(work: UnitOfWork, schema: Schema, plans: Sequence[Plan
     await index_records(work, schema, ids, keys)
 
 
-def _touched(schema: Schema, plans: Sequence[Planned]) -> frozenset[str]:
+def _touched(schema: Schema, plans: Sequence[record_writes.Planned]) -> frozenset[str]:
     """Keys of the fields whose values changed: those written, and those every change moves."""
     moved = (
         key
@@ -185,9 +172,9 @@ async def plan_writes(
     work: UnitOfWork,
     actor: Actor,
     schema: Schema,
-    writes: Sequence[Write],
+    writes: Sequence[record_writes.Write],
     problems: Sequence[Detail],
-) -> tuple[Schema, list[Planned]]:
+) -> tuple[Schema, list[record_writes.Planned]]:
     """Plan writes to records, which are locked, and give the schema with new options too.
 
     `problems` are the problems of the writes themselves, reported with the others. Raises
@@ -195,7 +182,7 @@ async def plan_writes(
     `ConflictError` for records that are not as expected.
     """
     schema, writes = await _with_new_options(work, schema, writes)
-    upserts = [write for write in writes if write.op is WriteOp.UPSERT]
+    upserts = [write for write in writes if write.op is record_writes.WriteOp.UPSERT]
     matches = await find_matches(work, schema, upserts) if upserts else Matches()
     writes = _resolved(writes, matches)
     writes = await with_templates(work, schema, writes)
@@ -210,21 +197,23 @@ async def plan_writes(
     return schema, _planned(work, actor, schema, checked_writes, linked)
 
 
-def _resolved(writes: Sequence[Write], matches: Matches) -> Sequence[Write]:
+def _resolved(
+    writes: Sequence[record_writes.Write], matches: Matches
+) -> Sequence[record_writes.Write]:
     """Upserts turned into what they are: a change of the record that was found, or a creation."""
     if not matches.spellings:
         return writes
     return [
         write
-        if write.op is not WriteOp.UPSERT or write.at not in matches.spellings
-        else write._replace(op=WriteOp.UPDATE, record_id=matches.record_ids[write.at])
+        if write.op is not record_writes.WriteOp.UPSERT or write.at not in matches.spellings
+        else write._replace(op=record_writes.WriteOp.UPDATE, record_id=matches.record_ids[write.at])
         if write.at in matches.record_ids
-        else write._replace(op=WriteOp.CREATE)
+        else write._replace(op=record_writes.WriteOp.CREATE)
         for write in writes
     ]
 
 
-def _repeated(writes: Sequence[Write], matches: Matches) -> list[Detail]:
+def _repeated(writes: Sequence[record_writes.Write], matches: Matches) -> list[Detail]:
     """Writes that mean a record which another means already."""
     if len(writes) == 1:
         return []
@@ -234,12 +223,14 @@ def _repeated(writes: Sequence[Write], matches: Matches) -> list[Detail]:
         for write in writes
         if write.record_id is None and write.at in matches.spellings
     )
-    return repeated_writes(chain[tuple[Write, object]](by_id, by_values))
+    return record_writes.repeated_writes(
+        chain[tuple[record_writes.Write, object]](by_id, by_values)
+    )
 
 
 async def _held(
-    work: UnitOfWork, schema: Schema, checked_writes: Sequence[Checked]
-) -> list[Checked]:
+    work: UnitOfWork, schema: Schema, checked_writes: Sequence[record_writes.Checked]
+) -> list[record_writes.Checked]:
     """The same, with the records that exist already, locked.
 
     Raises `NotFoundError`, naming every write whose record does not.
@@ -250,8 +241,8 @@ async def _held(
     linked = [entry.links for entry in checked_writes if entry.links]
     if linked:
         targets = await targets_to_hold(work, schema, linked)
-        await hold_records(work, schema.workspace_id, ids | targets)
-    rows = await lock_records(work, schema, ids)
+        await record_rows.hold_records(work, schema.workspace_id, ids | targets)
+    rows = await record_rows.lock_records(work, schema, ids)
     entries = [
         entry
         if entry.write.record_id is None
@@ -270,13 +261,18 @@ async def _held(
     return entries
 
 
-def _reachable(row: StoredRecord | None, write: Write, work: UnitOfWork) -> bool:
+def _reachable(
+    row: record_writes.StoredRecord | None, write: record_writes.Write, work: UnitOfWork
+) -> bool:
     """True when a write may mean this row: only a restoration means one in the trash."""
     if row is None:
         return False
     if row.deleted_at is None:
         return True
-    return write.op is WriteOp.RESTORE and row.deleted_at > work.now - TRASH
+    return (
+        write.op is record_writes.WriteOp.RESTORE
+        and row.deleted_at > work.now - record_writes.TRASH
+    )
 
 
 class RecordNotFoundError(NotFoundError):
@@ -290,8 +286,8 @@ class RecordNotFoundError(NotFoundError):
 
 
 async def _with_new_options(
-    work: UnitOfWork, schema: Schema, writes: Sequence[Write]
-) -> tuple[Schema, Sequence[Write]]:
+    work: UnitOfWork, schema: Schema, writes: Sequence[record_writes.Write]
+) -> tuple[Schema, Sequence[record_writes.Write]]:
     """Add the options that the written values bring, where their fields allow it."""
     growth = grow_options(schema, [write.data for write in writes], new_id)
     if growth.keys:
@@ -304,27 +300,29 @@ async def _with_new_options(
     return growth.schema, [write._replace(data=values) for write, values in pairs]
 
 
-def _checked(schema: Schema, writes: Sequence[Write]) -> tuple[list[Checked], list[Detail]]:
+def _checked(
+    schema: Schema, writes: Sequence[record_writes.Write]
+) -> tuple[list[record_writes.Checked], list[Detail]]:
     """The writes, as far as the fields take what they say, and everything that is wrong."""
     check = DataCheck(schema.fields)
     plain = check.plain_keys([write.data for write in writes]) if len(writes) > 1 else frozenset()
-    checked_writes: list[Checked] = []
+    checked_writes: list[record_writes.Checked] = []
     problems: list[Detail] = []
     for write in writes:
-        read = check.new if write.op is WriteOp.CREATE else check.patch
+        read = check.new if write.op is record_writes.WriteOp.CREATE else check.patch
         change, wrong = read(write.data, write.at, plain)
-        links: Links = {}
+        links: record_writes.Links = {}
         if write.relations:
             links, unlinkable = read_relations(
                 schema.fields, write.relations, write.at, check.hints
             )
             wrong += unlinkable
         problems += wrong
-        checked_writes.append(Checked(write, None, change, links))
+        checked_writes.append(record_writes.Checked(write, None, change, links))
     return checked_writes, problems
 
 
-def _reported(problems: Sequence[Detail], writes: Sequence[Write]) -> list[Detail]:
+def _reported(problems: Sequence[Detail], writes: Sequence[record_writes.Write]) -> list[Detail]:
     """The problems to report: of each write the first few, so that every bad one is named."""
     # There is no write where no operation could be read.
     limit = min(MAX_PROBLEMS, MAX_OPERATIONS // max(1, len(writes)))
@@ -338,7 +336,7 @@ def _reported(problems: Sequence[Detail], writes: Sequence[Write]) -> list[Detai
     return [problem for some in reported.values() for problem in some[:limit]]
 
 
-def _check_expected(checked_writes: Sequence[Checked]) -> None:
+def _check_expected(checked_writes: Sequence[record_writes.Checked]) -> None:
     """Raise `ConflictError` unless every record is the one its writer read."""
     stale = [
         entry.write
@@ -353,20 +351,20 @@ def _check_expected(checked_writes: Sequence[Checked]) -> None:
 
 
 async def _refuse_restricted(
-    work: UnitOfWork, schema: Schema, checked_writes: Sequence[Checked]
+    work: UnitOfWork, schema: Schema, checked_writes: Sequence[record_writes.Checked]
 ) -> None:
     """Raise `ConflictError` for a deletion that a relation field forbids."""
     deleted = [
         entry.before.id
         for entry in checked_writes
-        if entry.write.op is WriteOp.DELETE and entry.before is not None
+        if entry.write.op is record_writes.WriteOp.DELETE and entry.before is not None
     ]
     if deleted:
         await refuse_restricted(work, schema, deleted)
 
 
 async def _links_before(
-    work: UnitOfWork, actor: Actor, schema: Schema, checked_writes: Sequence[Checked]
+    work: UnitOfWork, actor: Actor, schema: Schema, checked_writes: Sequence[record_writes.Checked]
 ) -> LinksOf:
     """The present links of the relation fields that writes of records name."""
     linking = {
@@ -383,21 +381,26 @@ def _planned(
     work: UnitOfWork,
     actor: Actor,
     schema: Schema,
-    checked_writes: Sequence[Checked],
+    checked_writes: Sequence[record_writes.Checked],
     linked: LinksOf,
-) -> list[Planned]:
+) -> list[record_writes.Planned]:
     """The records after the writes. Raises `ValidationError` for records that grow too large."""
-    plans: list[Planned] = []
+    plans: list[record_writes.Planned] = []
     problems: list[Detail] = []
     for entry in checked_writes:
         if entry.before is None:
             surface_id = None if entry.write.content_from is None else new_id()
-            plan = plan_new(schema, entry, new_id(), surface_id, actor.user_id, work.now)
+            plan = record_writes.plan_new(
+                schema, entry, new_id(), surface_id, actor.user_id, work.now
+            )
         else:
             now = linked.get(entry.before.id, {})
             links = {key: now.get(key, ()) for key in entry.links}, entry.links
-            plan = plan_change(entry, entry.before, links, actor.user_id, work.now)
-        if plan.change.values and data_bytes(plan.after.data) > MAX_DATA_BYTES:
+            plan = record_writes.plan_change(entry, entry.before, links, actor.user_id, work.now)
+        if (
+            plan.change.values
+            and record_writes.data_bytes(plan.after.data) > record_writes.MAX_DATA_BYTES
+        ):
             problems.append(Detail(f"{entry.write.at}data", "is larger than 1 MiB in total"))
         plans.append(plan)
     refuse(problems, MAX_OPERATIONS)
@@ -405,8 +408,8 @@ def _planned(
 
 
 async def with_templates(
-    work: UnitOfWork, schema: Schema, writes: Sequence[Write]
-) -> Sequence[Write]:
+    work: UnitOfWork, schema: Schema, writes: Sequence[record_writes.Write]
+) -> Sequence[record_writes.Write]:
     """The writes with what their templates prefill below what they say themselves.
 
     A template serves what makes a new record. Raises `NotFoundError` for one that the database
@@ -416,9 +419,9 @@ async def with_templates(
     if not wanted:
         return writes
     prefills = await prefills_of(work, schema.workspace_id, schema.database_id, wanted)
-    filled: list[Write] = []
+    filled: list[record_writes.Write] = []
     for write in writes:
-        if write.template_id is None or write.op is not WriteOp.CREATE:
+        if write.template_id is None or write.op is not record_writes.WriteOp.CREATE:
             filled.append(write)
             continue
         prefill = prefills[write.template_id]
@@ -433,7 +436,7 @@ async def with_templates(
 
 
 async def copy_contents(
-    work: UnitOfWork, actor: Actor, schema: Schema, new: Sequence[Planned]
+    work: UnitOfWork, actor: Actor, schema: Schema, new: Sequence[record_writes.Planned]
 ) -> None:
     """Give new records the content of their templates."""
     copies = [
@@ -478,12 +481,14 @@ async def prefills_of(
 
 
 _MEMBERS = PreparedStatement(
-    members_among(bindparam("workspace_id", type_=Uuid), bindparam("ids", type_=ARRAY(Uuid)))
+    members_among(
+        sa.bindparam("workspace_id", type_=sa.Uuid), sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid))
+    )
 )
 
 
 async def check_references(
-    work: UnitOfWork, actor: Actor, schema: Schema, checked_writes: Sequence[Checked]
+    work: UnitOfWork, actor: Actor, schema: Schema, checked_writes: Sequence[record_writes.Checked]
 ) -> list[Detail]:
     """A problem for every person a value newly names who is no member.
 
@@ -513,7 +518,7 @@ async def _check_files(work: UnitOfWork, actor: Actor, file_ids: Collection[str]
 
 
 def _named(
-    schema: Schema, checked_writes: Iterable[Checked], kind: FieldKind
+    schema: Schema, checked_writes: Iterable[record_writes.Checked], kind: FieldKind
 ) -> dict[str, list[str]]:
     """Each id that values of fields of a kind newly name, and the paths where it stands."""
     if all(spec.kind is not kind for spec in schema.fields.values()):

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, or_, select
+import sqlalchemy as sa
 
 from models.content.items.joins import ITEM, live_items
 from models.core.base import Id
@@ -12,14 +12,14 @@ from models.data.time_entries.rules import EntryStatus
 from models.data.time_entries.tables import time_entry
 
 
-def _rows(workspace_id: Id) -> Select[Any]:
+def _rows(workspace_id: Id) -> sa.Select[Any]:
     """Completed entries whose item, which says who sees them, is outside the trash."""
     seen = time_entry.c.item_id.in_(live_items(workspace_id, ITEM.id))
-    return select(time_entry).where(
+    return sa.select(time_entry).where(
         time_entry.c.workspace_id == workspace_id,
         time_entry.c.status == EntryStatus.COMPLETED.value,
         time_entry.c.deleted_at.is_(None),
-        or_(time_entry.c.item_id.is_(None), seen),
+        sa.or_(time_entry.c.item_id.is_(None), seen),
     )
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy import and_, delete, func, literal, not_, select
 
 from models.content.items import queries as items
 from models.core.access.rules import Actor, Level, Scope, level_on
@@ -16,48 +16,9 @@ from models.data.fields.queries import get_field
 from models.data.fields.rules.fields import FieldKind
 from models.data.fields.shapes import FieldShape
 from models.data.records import queries
-from models.data.time_entries.queries import (
-    get_entry,
-    named_entries,
-    spans_of,
-    state_of,
-    times_of,
-    values_of,
-    worked,
-)
-from models.data.time_entries.rules import (
-    POMODORO,
-    TIMED_MODES,
-    CompletedBy,
-    EntryAction,
-    EntryMode,
-    EntrySound,
-    EntrySource,
-    EntryStatus,
-    OnActive,
-    TargetKind,
-    Times,
-    duration_of,
-    milliseconds,
-    moved_times,
-    next_status,
-)
-from models.data.time_entries.shapes import (
-    StartTimeEntry,
-    TimeEntryState,
-    UpdateTimeEntry,
-)
+from models.data.time_entries import queries as time_entry_queries
+from models.data.time_entries import rules, shapes, writes
 from models.data.time_entries.tables import TimeEntry, time_entry
-from models.data.time_entries.writes import (
-    TimerFields,
-    complete_entry,
-    hold_entry,
-    insert_entry,
-    is_timed,
-    settle_entry,
-    signal_execution,
-    write_entry,
-)
 from runtime.clock import wire_timestamp
 from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
@@ -78,7 +39,7 @@ class Target:
     The title is None for the workspace, whose name is read by the statement that writes the entry.
     """
 
-    kind: TargetKind
+    kind: rules.TargetKind
     id: Id
     title: str | None = None
     item_id: Id | None = None
@@ -87,20 +48,24 @@ class Target:
 
 
 async def find_target(
-    work: UnitOfWork, actor: Actor, kind: TargetKind, target_id: Id | None, field_id: Id | None
+    work: UnitOfWork,
+    actor: Actor,
+    kind: rules.TargetKind,
+    target_id: Id | None,
+    field_id: Id | None,
 ) -> Target:
     """The target, and its field.
 
     Raises `NotFoundError` for what the actor does not see, `ValidationError` for a target without
     an id, and for a field of something else than a record or of another kind than timer.
     """
-    if field_id is not None and kind is not TargetKind.DATABASE_RECORD:
+    if field_id is not None and kind is not rules.TargetKind.DATABASE_RECORD:
         raise ValidationError.at("fieldId", "is for time spent on a record")
-    if kind is TargetKind.WORKSPACE:
+    if kind is rules.TargetKind.WORKSPACE:
         return _workspace_target(actor, target_id)
     if target_id is None:
         raise ValidationError.at("targetId", f"must name the {kind.value.replace('_', ' ')}")
-    if kind is TargetKind.ITEM:
+    if kind is rules.TargetKind.ITEM:
         return await _item_target(work, actor, target_id)
     return await _record_target(work, actor, target_id, field_id)
 
@@ -108,14 +73,14 @@ async def find_target(
 def _workspace_target(actor: Actor, target_id: Id | None) -> Target:
     if target_id not in {None, actor.workspace_id}:
         raise NotFoundError("workspace")
-    return Target(kind=TargetKind.WORKSPACE, id=actor.workspace_id)
+    return Target(kind=rules.TargetKind.WORKSPACE, id=actor.workspace_id)
 
 
 async def _item_target(work: UnitOfWork, actor: Actor, item_id: Id) -> Target:
     if await items.placement.level(work, actor, item_id) < Level.VIEW:
         raise NotFoundError
     row = await items.find_item(work, actor.workspace_id, item_id)
-    return Target(kind=TargetKind.ITEM, id=item_id, title=row.title, item_id=item_id)
+    return Target(kind=rules.TargetKind.ITEM, id=item_id, title=row.title, item_id=item_id)
 
 
 async def _record_target(
@@ -131,7 +96,7 @@ async def _record_target(
         if field.kind is not FieldKind.TIMER:
             raise ValidationError.at("fieldId", "must be a timer field")
     return Target(
-        kind=TargetKind.DATABASE_RECORD,
+        kind=rules.TargetKind.DATABASE_RECORD,
         id=record_id,
         title=row.title,
         item_id=place.item_id,
@@ -156,7 +121,7 @@ _entry = time_entry.c
 
 
 async def refuse_overlap(
-    work: UnitOfWork, workspace_id: Id, user_id: Id, entry_id: Id, times: Times
+    work: UnitOfWork, workspace_id: Id, user_id: Id, entry_id: Id, times: rules.Times
 ) -> None:
     """Raise `ConflictError` when other entries of a user count a part of this time.
 
@@ -165,20 +130,24 @@ async def refuse_overlap(
     """
     await lock_times(work, workspace_id, user_id)
     end = times.stop(work.now)
-    now = literal(work.now, _entry.started_at.type)
-    makes_room = and_(_entry.status == EntryStatus.ACTIVE, _entry.started_at <= times.started_at)
+    now = sa.literal(work.now, _entry.started_at.type)
+    makes_room = sa.and_(
+        _entry.status == rules.EntryStatus.ACTIVE, _entry.started_at <= times.started_at
+    )
     met = await work.first(
-        select(_entry.started_at, _entry.target_title_snapshot)
+        sa.select(_entry.started_at, _entry.target_title_snapshot)
         .where(
             _entry.workspace_id == workspace_id,
             _entry.user_id == user_id,
             _entry.id != entry_id,
-            _entry.status != EntryStatus.DISCARDED,
+            _entry.status != rules.EntryStatus.DISCARDED,
             _entry.deleted_at.is_(None),
             _entry.started_at < end,
-            func.coalesce(_entry.ended_at, now) > times.started_at,
-            worked(work.now).op("&&")(spans_of(times, work.now)),
-            *([] if times.ended_at else [not_(makes_room)]),
+            sa.func.coalesce(_entry.ended_at, now) > times.started_at,
+            time_entry_queries.worked(work.now).op("&&")(
+                time_entry_queries.spans_of(times, work.now)
+            ),
+            *([] if times.ended_at else [sa.not_(makes_room)]),
         )
         .order_by(_entry.started_at)
         .limit(1)
@@ -192,8 +161,8 @@ _UNREPEATED = {"client_mutation_id", "on_active"}
 
 
 async def start_entry(
-    work: UnitOfWork, actor: Actor, entry_id: Id, body: StartTimeEntry
-) -> TimeEntryState:
+    work: UnitOfWork, actor: Actor, entry_id: Id, body: shapes.StartTimeEntry
+) -> shapes.TimeEntryState:
     """Start the clock of a new entry, or write one down that is over; once for each mutation.
 
     Raises `NotFoundError` for a target the actor does not see, `ValidationError` for times that
@@ -205,25 +174,25 @@ async def start_entry(
     by_hand = times.ended_at is not None or body.started_at is not None
     if by_hand:
         check_by_hand(target.field)
-    fields = TimerFields(work)
+    fields = writes.TimerFields(work)
     values = {**_values(work, actor, entry_id, body), **of_target(target), **_of_times(times, work)}
     del values["pauses"]
     if by_hand and await _repeated(work, actor, body, values) is None:
         await refuse_overlap(work, actor.workspace_id, actor.user_id, entry_id, times)
     row = await _insert(work, actor, body, values, fields)
     await fields.write()
-    return state_of(row, work.now)
+    return time_entry_queries.state_of(row, work.now)
 
 
 async def _insert(
     work: UnitOfWork,
     actor: Actor,
-    body: StartTimeEntry,
+    body: shapes.StartTimeEntry,
     values: dict[str, Any],
-    fields: TimerFields,
+    fields: writes.TimerFields,
 ) -> TimeEntry:
     """Insert the entry once there is room; from the second turn on writers stand in line."""
-    while (row := await insert_entry(work, values, fields)) is None:
+    while (row := await writes.insert_entry(work, values, fields)) is None:
         repeated = await _repeated(work, actor, body, values)
         if repeated is not None:
             return repeated
@@ -235,8 +204,8 @@ async def make_room(
     work: UnitOfWork,
     actor: Actor,
     started_at: datetime,
-    on_active: OnActive,
-    fields: TimerFields,
+    on_active: rules.OnActive,
+    fields: writes.TimerFields,
     user_id: Id | None = None,
 ) -> None:
     """Complete the running entry of a user, the actor's own unless said, or refuse to.
@@ -245,70 +214,78 @@ async def make_room(
     """
     await lock_times(work, actor.workspace_id, user_id or actor.user_id)
     running = (
-        select(time_entry)
+        sa.select(time_entry)
         .where(
             _entry.workspace_id == actor.workspace_id,
             _entry.user_id == (user_id or actor.user_id),
-            _entry.status == EntryStatus.ACTIVE,
+            _entry.status == rules.EntryStatus.ACTIVE,
         )
         .with_for_update()
     )
     row = await work.first(running, of=TimeEntry)
     if row is None:
         return
-    entry = await settle_entry(work, row, work.now, fields)
-    if entry.status != EntryStatus.ACTIVE:
+    entry = await writes.settle_entry(work, row, work.now, fields)
+    if entry.status != rules.EntryStatus.ACTIVE:
         return
-    if on_active is OnActive.REJECT:
+    if on_active is rules.OnActive.REJECT:
         raise ConflictError("Another time entry is running; complete it first, or replace it.")
     end = max(entry.started_at, min(started_at, work.now))
-    times = times_of(entry).end(end)
-    await complete_entry(work, entry, times, CompletedBy.SYSTEM, fields, user_id=actor.user_id)
+    times = time_entry_queries.times_of(entry).end(end)
+    await writes.complete_entry(
+        work, entry, times, rules.CompletedBy.SYSTEM, fields, user_id=actor.user_id
+    )
 
 
 async def _repeated(
-    work: UnitOfWork, actor: Actor, body: StartTimeEntry, values: dict[str, Any]
+    work: UnitOfWork, actor: Actor, body: shapes.StartTimeEntry, values: dict[str, Any]
 ) -> TimeEntry | None:
     """The entry that this mutation has made before."""
     if body.client_mutation_id is None:
         return None
     own = (_entry.user_id == actor.user_id, _entry.client_mutation_id == body.client_mutation_id)
-    found = await work.first(named_entries(actor.workspace_id).where(*own), of=TimeEntry)
-    if found is not None and found.mutation_digest != values["mutation_digest"]:
+    entry = await work.first(
+        time_entry_queries.named_entries(actor.workspace_id).where(*own), of=TimeEntry
+    )
+    if entry is not None and entry.mutation_digest != values["mutation_digest"]:
         raise ConflictingMutationError(
             "This clientMutationId was used with another input. Choose a new one."
         )
-    return found
+    return entry
 
 
-def _times(body: StartTimeEntry, now: datetime) -> Times:
+def _times(body: shapes.StartTimeEntry, now: datetime) -> rules.Times:
     """The times that the body says. Raises `ValidationError` for what does not go together."""
     mode, written = _mode(body), body.ended_at is not None
     if body.started_at is None and written:
         raise ValidationError.at("startedAt", "is required with endedAt")
-    if not written and (mode is EntryMode.FIXED or body.source is EntrySource.MANUAL):
+    if not written and (mode is rules.EntryMode.FIXED or body.source is rules.EntrySource.MANUAL):
         raise ValidationError.at("endedAt", "is required for time entered manually")
-    if written and body.source is EntrySource.TIMER:
+    if written and body.source is rules.EntrySource.TIMER:
         raise ValidationError.at("endedAt", "cannot be set when a timer is started")
-    target = duration_of(body.target_duration_ms)
-    if target is None and mode is EntryMode.POMODORO:
-        target = POMODORO
-    if target is None and mode in TIMED_MODES:
+    target = rules.duration_of(body.target_duration_ms)
+    if target is None and mode is rules.EntryMode.POMODORO:
+        target = rules.POMODORO
+    if target is None and mode in rules.TIMED_MODES:
         raise ValidationError.at("targetDurationMs", "is required for a countdown")
-    times = Times(
+    times = rules.Times(
         started_at=body.started_at or now, mode=mode, target=target, ended_at=body.ended_at
     )
     times.check(now)
     return times
 
 
-def _mode(body: StartTimeEntry) -> EntryMode:
-    return body.mode or (EntryMode.STOPWATCH if body.ended_at is None else EntryMode.FIXED)
+def _mode(body: shapes.StartTimeEntry) -> rules.EntryMode:
+    return body.mode or (
+        rules.EntryMode.STOPWATCH if body.ended_at is None else rules.EntryMode.FIXED
+    )
 
 
-def _values(work: UnitOfWork, actor: Actor, entry_id: Id, body: StartTimeEntry) -> dict[str, Any]:
+def _values(
+    work: UnitOfWork, actor: Actor, entry_id: Id, body: shapes.StartTimeEntry
+) -> dict[str, Any]:
     request = body.model_dump(mode="json", by_alias=True, exclude=_UNREPEATED)
-    source = EntrySource.TIMER if body.ended_at is None else EntrySource.MANUAL
+    source = rules.EntrySource.TIMER if body.ended_at is None else rules.EntrySource.MANUAL
     return {
         "id": entry_id,
         "workspace_id": actor.workspace_id,
@@ -316,7 +293,7 @@ def _values(work: UnitOfWork, actor: Actor, entry_id: Id, body: StartTimeEntry) 
         "source": (body.source or source).value,
         "mode": _mode(body).value,
         "summary": body.summary,
-        "sound_id": (body.sound_id or EntrySound.NONE).value,
+        "sound_id": (body.sound_id or rules.EntrySound.NONE).value,
         "client_mutation_id": body.client_mutation_id,
         "mutation_digest": None
         if body.client_mutation_id is None
@@ -341,14 +318,14 @@ def of_target(target: Target) -> dict[str, Any]:
     }
 
 
-def _of_times(times: Times, work: UnitOfWork) -> dict[str, Any]:
+def _of_times(times: rules.Times, work: UnitOfWork) -> dict[str, Any]:
     if times.ended_at is None:
-        return {**values_of(times), "status": EntryStatus.ACTIVE.value}
+        return {**time_entry_queries.values_of(times), "status": rules.EntryStatus.ACTIVE.value}
     return {
-        **values_of(times),
-        "status": EntryStatus.COMPLETED.value,
-        "duration_ms": milliseconds(times.elapsed(work.now)),
-        "completed_by": CompletedBy.USER.value,
+        **time_entry_queries.values_of(times),
+        "status": rules.EntryStatus.COMPLETED.value,
+        "duration_ms": rules.milliseconds(times.elapsed(work.now)),
+        "completed_by": rules.CompletedBy.USER.value,
         "closed_at": work.now,
     }
 
@@ -361,44 +338,46 @@ async def update_entry(
     work: UnitOfWork,
     actor: Actor,
     entry_id: Id,
-    body: UpdateTimeEntry,
+    body: shapes.UpdateTimeEntry,
     expected_updated_at: datetime | None = None,
-) -> TimeEntryState:
+) -> shapes.TimeEntryState:
     """Move the clock of an entry, or correct it; what is so already is not written.
 
     Raises `NotFoundError` for the entry and its target, `DeniedError` for an entry of another,
     `ConflictError` when it was changed since, for a move its status does not allow and for time
     that is taken, `ValidationError` for times that cannot be.
     """
-    fields = TimerFields(work)
-    if body.action is EntryAction.RESUME or body.started_at or body.ended_at:
+    fields = writes.TimerFields(work)
+    if body.action is rules.EntryAction.RESUME or body.started_at or body.ended_at:
         await _stand_in_line(work, actor, entry_id)
-    row = await hold_entry(work, actor.workspace_id, entry_id)
+    row = await writes.hold_entry(work, actor.workspace_id, entry_id)
     _check_own(actor, row)
-    entry = await settle_entry(work, row, work.now, fields)
+    entry = await writes.settle_entry(work, row, work.now, fields)
     if body.client_mutation_id is None or entry.update_mutation_id != body.client_mutation_id:
         for read in (expected_updated_at, body.expected_updated_at):
             if read is not None and read != entry.updated_at:
                 raise ConflictError("The time entry was changed since it was read.")
         await _write_changes(work, actor, entry, body, fields)
     await fields.write()
-    return await get_entry(work, actor.workspace_id, entry_id)
+    return await time_entry_queries.get_entry(work, actor.workspace_id, entry_id)
 
 
 async def delete_entry(
     work: UnitOfWork, actor: Actor, entry_id: Id, expected_updated_at: datetime | None = None
 ) -> Deleted:
     """Delete an entry for good. Raises what `update_entry` raises."""
-    entry = await hold_entry(work, actor.workspace_id, entry_id)
+    entry = await writes.hold_entry(work, actor.workspace_id, entry_id)
     _check_own(actor, entry)
     if expected_updated_at is not None and expected_updated_at != entry.updated_at:
         raise ConflictError("The time entry was changed since it was read.")
     await work.execute(
-        delete(time_entry).where(_entry.workspace_id == entry.workspace_id, _entry.id == entry.id)
+        sa.delete(time_entry).where(
+            _entry.workspace_id == entry.workspace_id, _entry.id == entry.id
+        )
     )
-    if is_timed(entry) and entry.closed_at is None:
-        await signal_execution(work, entry.workspace_id, entry.id)
-    fields = TimerFields(work)
+    if writes.is_timed(entry) and entry.closed_at is None:
+        await writes.signal_execution(work, entry.workspace_id, entry.id)
+    fields = writes.TimerFields(work)
     fields.touch(entry)
     await fields.write()
     return Deleted(id=entry_id)
@@ -407,60 +386,66 @@ async def delete_entry(
 async def _stand_in_line(work: UnitOfWork, actor: Actor, entry_id: Id) -> None:
     """Take the lock of the user's times before the lock of the entry, as the start of one does."""
     this = (_entry.workspace_id == actor.workspace_id, _entry.id == entry_id)
-    user_id = await work.scalar(select(_entry.user_id).where(*this))
+    user_id = await work.scalar(sa.select(_entry.user_id).where(*this))
     if user_id is not None:
         await lock_times(work, actor.workspace_id, user_id)
 
 
 async def _write_changes(
-    work: UnitOfWork, actor: Actor, entry: TimeEntry, body: UpdateTimeEntry, fields: TimerFields
+    work: UnitOfWork,
+    actor: Actor,
+    entry: TimeEntry,
+    body: shapes.UpdateTimeEntry,
+    fields: writes.TimerFields,
 ) -> None:
     """Write what the body says that is not so yet."""
-    before = EntryStatus(entry.status)
-    after = next_status(before, body.action)
-    given = body.model_dump(exclude_unset=True, exclude=_NO_VALUES)
-    if given and before is EntryStatus.DISCARDED:
+    before = rules.EntryStatus(entry.status)
+    after = rules.next_status(before, body.action)
+    changes = body.model_dump(exclude_unset=True, exclude=_NO_VALUES)
+    if changes and before is rules.EntryStatus.DISCARDED:
         raise ConflictError("The time entry is discarded and cannot be changed.")
-    times = _edited(entry, moved_times(times_of(entry), before, after, work.now), body)
-    values = {**_plain_values(given), **await _target_values(work, actor, entry, body)}
-    if times != times_of(entry):
-        values |= values_of(times)
+    times = _edited(
+        entry, rules.moved_times(time_entry_queries.times_of(entry), before, after, work.now), body
+    )
+    values = {**_plain_values(changes), **await _target_values(work, actor, entry, body)}
+    if times != time_entry_queries.times_of(entry):
+        values |= time_entry_queries.values_of(times)
         times.check(work.now)
         await _check_times(work, entry, times, body)
-    if before is EntryStatus.COMPLETED and "started_at" in values:
-        values["duration_ms"] = milliseconds(times.elapsed(work.now))
+    if before is rules.EntryStatus.COMPLETED and "started_at" in values:
+        values["duration_ms"] = rules.milliseconds(times.elapsed(work.now))
     if after is before and not any(values[key] != getattr(entry, key) for key in values):
         return
     values |= {"updated_by_user_id": actor.user_id, "update_mutation_id": body.client_mutation_id}
-    if after is EntryStatus.ACTIVE and before is not after:
-        on_active = body.on_active or OnActive.REPLACE
+    if after is rules.EntryStatus.ACTIVE and before is not after:
+        on_active = body.on_active or rules.OnActive.REPLACE
         await make_room(work, actor, work.now, on_active, fields, entry.user_id)
-    if after is EntryStatus.COMPLETED and before is not after:
-        by = CompletedBy.USER if entry.user_id == actor.user_id else CompletedBy.ADMIN
-        await complete_entry(work, entry, times, by, fields, user_id=actor.user_id, **values)
+    if after is rules.EntryStatus.COMPLETED and before is not after:
+        by = rules.CompletedBy.USER if entry.user_id == actor.user_id else rules.CompletedBy.ADMIN
+        await writes.complete_entry(work, entry, times, by, fields, user_id=actor.user_id, **values)
         return
     values["status"] = after.value
-    if after is EntryStatus.DISCARDED and before is not after:
+    if after is rules.EntryStatus.DISCARDED and before is not after:
         values["closed_at"] = work.now
-    written = await write_entry(work, entry, values, fields)
-    await settle_entry(work, written, work.now, fields)
+    written = await writes.write_entry(work, entry, values, fields)
+    await writes.settle_entry(work, written, work.now, fields)
 
 
-def _edited(entry: TimeEntry, times: Times, body: UpdateTimeEntry) -> Times:
+def _edited(entry: TimeEntry, times: rules.Times, body: shapes.UpdateTimeEntry) -> rules.Times:
     """The times with what the body says of them. Raises `ValidationError`."""
     if body.ended_at is not None and times.ended_at is None:
         raise ValidationError.at("endedAt", "is only for the action complete")
     if body.ended_at is not None and entry.paused_at is not None:
-        times = times_of(entry).end(body.ended_at)
+        times = time_entry_queries.times_of(entry).end(body.ended_at)
     if "target_duration_ms" in body.model_fields_set:
-        if body.target_duration_ms is None and is_timed(entry):
+        if body.target_duration_ms is None and writes.is_timed(entry):
             raise ValidationError.at("targetDurationMs", f"is required for {an(entry.mode)}")
-        times = replace(times, target=duration_of(body.target_duration_ms))
+        times = replace(times, target=rules.duration_of(body.target_duration_ms))
     return times.move(body.started_at, body.ended_at)
 
 
 async def _check_times(
-    work: UnitOfWork, entry: TimeEntry, times: Times, body: UpdateTimeEntry
+    work: UnitOfWork, entry: TimeEntry, times: rules.Times, body: shapes.UpdateTimeEntry
 ) -> None:
     """Refuse moments given by hand where the field takes none, or other entries have the time."""
     if body.started_at is None and body.ended_at is None:
@@ -482,12 +467,12 @@ def _plain_values(given: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _target_values(
-    work: UnitOfWork, actor: Actor, entry: TimeEntry, body: UpdateTimeEntry
+    work: UnitOfWork, actor: Actor, entry: TimeEntry, body: shapes.UpdateTimeEntry
 ) -> dict[str, Any]:
     """Another target of the same kind, which has the field of the entry if that has one."""
     if body.target_id is None or body.target_id == entry.target_id:
         return {}
-    kind = TargetKind(entry.target_kind)
+    kind = rules.TargetKind(entry.target_kind)
     target = await find_target(work, actor, kind, body.target_id, None)
     values = of_target(target)
     if entry.field_id is None:

@@ -7,20 +7,9 @@ from pydantic import Field
 
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Nullable, Shape, example
 from models.core.values import InputMoment
-from models.data.time_entries.rules import (
-    LONGEST,
-    CompletedBy,
-    EntryAction,
-    EntryMode,
-    EntrySound,
-    EntrySource,
-    EntryStatus,
-    OnActive,
-    TargetKind,
-    milliseconds,
-)
+from models.data.time_entries import rules
 
-MAX_DURATION_MS = milliseconds(LONGEST)
+MAX_DURATION_MS = rules.milliseconds(rules.LONGEST)
 
 Duration = Annotated[int, Field(ge=1, le=MAX_DURATION_MS)]
 """Milliseconds."""
@@ -41,18 +30,18 @@ class StartTimeEntry(Input):
         {"targetKind": "database_record", "targetId": EXAMPLE_ID, "summary": "Draft the offer"}
     )
 
-    target_kind: Annotated[TargetKind, Field(strict=False)]
+    target_kind: Annotated[rules.TargetKind, Field(strict=False)]
     target_id: InputId | None = None
     field_id: InputId | None = None
-    mode: Annotated[EntryMode, Field(strict=False)] | None = None
-    source: Annotated[EntrySource, Field(strict=False)] | None = None
+    mode: Annotated[rules.EntryMode, Field(strict=False)] | None = None
+    source: Annotated[rules.EntrySource, Field(strict=False)] | None = None
     started_at: InputMoment | None = None
     ended_at: InputMoment | None = None
     target_duration_ms: Duration | None = None
     summary: Summary | None = None
-    sound_id: Annotated[EntrySound, Field(strict=False)] | None = None
+    sound_id: Annotated[rules.EntrySound, Field(strict=False)] | None = None
     client_mutation_id: MutationId | None = None
-    on_active: Annotated[OnActive, Field(strict=False)] = OnActive.REPLACE
+    on_active: Annotated[rules.OnActive, Field(strict=False)] = rules.OnActive.REPLACE
 
 
 class UpdateTimeEntry(Input):
@@ -62,16 +51,16 @@ class UpdateTimeEntry(Input):
     `resume` as to a start. A repeated `clientMutationId` changes nothing.
     """
 
-    action: Annotated[EntryAction, Field(strict=False)] | None = None
+    action: Annotated[rules.EntryAction, Field(strict=False)] | None = None
     summary: Summary | None = None
     started_at: InputMoment | None = None
     ended_at: InputMoment | None = None
     target_duration_ms: Duration | None = None
-    sound_id: Annotated[EntrySound, Field(strict=False)] | None = None
+    sound_id: Annotated[rules.EntrySound, Field(strict=False)] | None = None
     target_id: InputId | None = None
     client_mutation_id: MutationId | None = None
     expected_updated_at: InputMoment | None = None
-    on_active: Annotated[OnActive, Field(strict=False)] | None = None
+    on_active: Annotated[rules.OnActive, Field(strict=False)] | None = None
 
 
 class TimeEntryDetail(Shape):
@@ -84,15 +73,15 @@ class TimeEntryDetail(Shape):
     workspace_id: Id
     user_id: Id
     user_display_name: str | None
-    target_kind: TargetKind
+    target_kind: rules.TargetKind
     target_id: Id
     target_title_snapshot: str | None
     database_id: Id | None
     field_id: Id | None
     field_label_snapshot: str | None
-    source: EntrySource
-    mode: EntryMode
-    status: EntryStatus
+    source: rules.EntrySource
+    mode: rules.EntryMode
+    status: rules.EntryStatus
     started_at: Moment
     ended_at: Moment | None
     paused_at: Moment | None
@@ -101,8 +90,8 @@ class TimeEntryDetail(Shape):
     duration_ms: int | None
     target_duration_ms: int | None
     summary: str | None
-    sound_id: EntrySound
-    completed_by: CompletedBy | None
+    sound_id: rules.EntrySound
+    completed_by: rules.CompletedBy | None
     client_mutation_id: str | None
     created_by_user_id: Id
     updated_by_user_id: Id
@@ -151,7 +140,7 @@ class SummaryRow(Shape):
     day: str | None
     user_id: Id | None
     user_display_name: str | None
-    target_kind: TargetKind | None
+    target_kind: rules.TargetKind | None
     target_id: Id | None
     target_title: str | None
     field_id: Id | None

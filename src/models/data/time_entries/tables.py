@@ -3,23 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKeyConstraint, Index, text
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import BYTEA, TSTZMULTIRANGE
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
-from models.data.time_entries.rules import (
-    ENTRY_LIFECYCLE,
-    OPEN_ENTRY,
-    TIMED_MODES,
-    CompletedBy,
-    EntryMode,
-    EntrySound,
-    EntrySource,
-    EntryStatus,
-    TargetKind,
-)
+from models.data.time_entries import rules
 from runtime.postgresql.schema import Timestamp, listed, one_of, partial_index, table_of
 from runtime.temporal.families import Family
 
@@ -37,17 +27,17 @@ class TimeEntry(SQLModel, table=True):
 
     __tablename__ = "time_entry"
     __table_args__ = (
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        ForeignKeyConstraint(["user_id"], ["app_user.id"]),
-        one_of("target_kind", TargetKind),
-        one_of("source", EntrySource),
-        one_of("mode", EntryMode),
-        one_of("status", EntryStatus),
-        one_of("sound_id", EntrySound),
-        one_of("completed_by", CompletedBy),
-        CheckConstraint("ended_at >= started_at", name="ends_after_start"),
-        CheckConstraint("accumulated_paused_ms >= 0 AND duration_ms >= 0", name="not_negative"),
-        CheckConstraint(
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.ForeignKeyConstraint(["user_id"], ["app_user.id"]),
+        one_of("target_kind", rules.TargetKind),
+        one_of("source", rules.EntrySource),
+        one_of("mode", rules.EntryMode),
+        one_of("status", rules.EntryStatus),
+        one_of("sound_id", rules.EntrySound),
+        one_of("completed_by", rules.CompletedBy),
+        sa.CheckConstraint("ended_at >= started_at", name="ends_after_start"),
+        sa.CheckConstraint("accumulated_paused_ms >= 0 AND duration_ms >= 0", name="not_negative"),
+        sa.CheckConstraint(
             "(status = 'paused') = (paused_at IS NOT NULL)"
             " AND (status = 'completed') <= (ended_at IS NOT NULL AND duration_ms IS NOT NULL)"
             " AND (status IN ('completed', 'discarded')) = (closed_at IS NOT NULL)",
@@ -69,11 +59,13 @@ class TimeEntry(SQLModel, table=True):
             where="client_mutation_id IS NOT NULL",
             unique=True,
         ),
-        Index("ix_time_entry_started_at", "workspace_id", "started_at", "id"),
-        Index("ix_time_entry_user_started_at", "workspace_id", "user_id", "started_at", "id"),
-        Index("ix_time_entry_target_id_field_id", "workspace_id", "target_id", "field_id"),
-        Index(
-            "ix_time_entry_open", "id", postgresql_where=text(f"status IN ({listed(OPEN_ENTRY)})")
+        sa.Index("ix_time_entry_started_at", "workspace_id", "started_at", "id"),
+        sa.Index("ix_time_entry_user_started_at", "workspace_id", "user_id", "started_at", "id"),
+        sa.Index("ix_time_entry_target_id_field_id", "workspace_id", "target_id", "field_id"),
+        sa.Index(
+            "ix_time_entry_open",
+            "id",
+            postgresql_where=sa.text(f"status IN ({listed(rules.OPEN_ENTRY)})"),
         ),
         partial_index("ix_time_entry_discarded", "closed_at", "id", where="status = 'discarded'"),
     )
@@ -96,12 +88,13 @@ class TimeEntry(SQLModel, table=True):
     paused_at: datetime | None = Field(default=None, sa_type=Timestamp)
     due_at: datetime | None = Field(default=None, sa_type=Timestamp)
     pauses: Any = Field(
-        sa_type=TSTZMULTIRANGE, sa_column_kwargs={"server_default": text("'{}'"), "nullable": False}
+        sa_type=TSTZMULTIRANGE,
+        sa_column_kwargs={"server_default": sa.text("'{}'"), "nullable": False},
     )
-    accumulated_paused_ms: int = Field(sa_type=BigInteger)
-    duration_ms: int | None = Field(default=None, sa_type=BigInteger)
-    counted_ms: int | None = Field(default=None, sa_type=BigInteger)
-    target_duration_ms: int | None = Field(default=None, sa_type=BigInteger)
+    accumulated_paused_ms: int = Field(sa_type=sa.BigInteger)
+    duration_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
+    counted_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
+    target_duration_ms: int | None = Field(default=None, sa_type=sa.BigInteger)
     summary: str | None = None
     sound_id: str
     completed_by: str | None = None
@@ -120,9 +113,9 @@ time_entry = table_of(TimeEntry)
 
 TIME_ENTRIES = WorkTable(
     time_entry,
-    ENTRY_LIFECYCLE,
+    rules.ENTRY_LIFECYCLE,
     ended_column="closed_at",
     # Others continue until a member ends them.
-    executed=time_entry.c.mode.in_(TIMED_MODES),
+    executed=time_entry.c.mode.in_(rules.TIMED_MODES),
     family=Family.TIMER_DUE,
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Uuid, bindparam, func, literal, select, update
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -22,18 +22,8 @@ from models.core.revisions import next_updated_at
 from models.data.fields.rows import find_fields
 from models.data.fields.rules.fields import FieldKind, Schema
 from models.data.records.commands import hold_record, write_timer
+from models.data.time_entries import rules
 from models.data.time_entries.queries import detail_of, times_of, values_of
-from models.data.time_entries.rules import (
-    OPEN_ENTRY,
-    TIMED_MODES,
-    CompletedBy,
-    EntryMode,
-    EntryStatus,
-    TargetKind,
-    Times,
-    milliseconds,
-    rounded_time,
-)
 from models.data.time_entries.tables import TIME_ENTRIES, TimeEntry, time_entry
 from models.messages.events.store import time_entry_completed
 from models.messages.notification_preferences import NotificationKind
@@ -88,20 +78,20 @@ class TimerFields:
         for row in entries:
             if row.duration_ms is None or self.latest[row.id] is not row:
                 continue
-            length = rounded_time(timedelta(milliseconds=row.duration_ms), round_to_minutes)
+            length = rules.rounded_time(timedelta(milliseconds=row.duration_ms), round_to_minutes)
             this = (_entry.workspace_id == row.workspace_id, _entry.id == row.id)
             await self.work.execute(
-                update(time_entry).where(*this).values(counted_ms=milliseconds(length))
+                sa.update(time_entry).where(*this).values(counted_ms=rules.milliseconds(length))
             )
 
     async def _time(self, workspace_id: Id, record_id: Id, field_id: Id) -> tuple[int, Id | None]:
         """Milliseconds of completed entries, and the running one that was started last."""
-        is_active = _entry.status == EntryStatus.ACTIVE
+        is_active = _entry.status == rules.EntryStatus.ACTIVE
         newest = aggregate_order_by(_entry.id, _entry.started_at.desc(), _entry.id.desc())
         (row,) = await self.work.rows(
-            select(
-                func.coalesce(func.sum(_entry.counted_ms), 0).label("total"),
-                func.array_agg(newest).filter(is_active).label("running"),
+            sa.select(
+                sa.func.coalesce(sa.func.sum(_entry.counted_ms), 0).label("total"),
+                sa.func.array_agg(newest).filter(is_active).label("running"),
             ).where(
                 _entry.workspace_id == workspace_id,
                 _entry.target_id == record_id,
@@ -118,7 +108,7 @@ async def hold_entry(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> TimeEn
     """An entry, held until the transaction ends. Raises `NotFoundError`."""
     conditions = (_entry.workspace_id == workspace_id, _entry.id == entry_id)
     return await work.one(
-        select(time_entry).where(*conditions).with_for_update(), "entry", of=TimeEntry
+        sa.select(time_entry).where(*conditions).with_for_update(), "entry", of=TimeEntry
     )
 
 
@@ -130,7 +120,7 @@ async def insert_entry(
     if row is None:
         return None
     fields.touch(row)
-    if row.status == EntryStatus.COMPLETED:
+    if row.status == rules.EntryStatus.COMPLETED:
         await _emit_completed(work, row)
     elif is_timed(row):
         summary = f"{row.mode.capitalize()} of a time entry"
@@ -149,15 +139,15 @@ async def write_entry(
 ) -> TimeEntry:
     """Write values of a held entry; `signalled` unless its own execution writes them."""
     statement = (
-        update(time_entry)
+        sa.update(time_entry)
         .where(_entry.workspace_id == entry.workspace_id, _entry.id == entry.id)
         .values(**values, updated_at=next_updated_at(_entry.updated_at, work.now))
-        .returning(*_named(literal(entry.user_id, _entry.user_id.type)))
+        .returning(*_named(sa.literal(entry.user_id, _entry.user_id.type)))
     )
     (row,) = await work.rows(statement, of=TimeEntry)
     for each in (entry, row):
         fields.touch(each)
-    if row.status == EntryStatus.COMPLETED and entry.status in OPEN_ENTRY:
+    if row.status == rules.EntryStatus.COMPLETED and entry.status in rules.OPEN_ENTRY:
         await _emit_completed(work, row)
     if signalled and is_timed(entry) and (entry.status, entry.due_at) != (row.status, row.due_at):
         await signal_execution(work, row.workspace_id, row.id)
@@ -167,8 +157,8 @@ async def write_entry(
 async def complete_entry(
     work: UnitOfWork,
     entry: TimeEntry,
-    times: Times,
-    by: CompletedBy,
+    times: rules.Times,
+    by: rules.CompletedBy,
     fields: TimerFields,
     *,
     user_id: Id | None = None,
@@ -179,8 +169,8 @@ async def complete_entry(
     changes = {
         **values,
         **values_of(times),
-        "duration_ms": milliseconds(times.elapsed(work.now)),
-        "status": EntryStatus.COMPLETED.value,
+        "duration_ms": rules.milliseconds(times.elapsed(work.now)),
+        "status": rules.EntryStatus.COMPLETED.value,
         "completed_by": by.value,
         "closed_at": work.now,
         "updated_by_user_id": user_id or entry.user_id,
@@ -200,19 +190,21 @@ async def settle_entry(
     if entry.due_at is None or entry.due_at > now:
         return entry
     times = times_of(entry).end(entry.due_at)
-    return await complete_entry(work, entry, times, CompletedBy.TIMER, fields, signalled=signalled)
+    return await complete_entry(
+        work, entry, times, rules.CompletedBy.TIMER, fields, signalled=signalled
+    )
 
 
 async def _emit_completed(work: UnitOfWork, row: TimeEntry) -> None:
     """Emit the event of a completed entry, and ring where its timer ended it."""
     shown = detail_of(row).model_dump(mode="json", by_alias=True)
     await time_entry_completed(work, row.workspace_id, shown, row.database_id)
-    if row.completed_by == CompletedBy.TIMER:
+    if row.completed_by == rules.CompletedBy.TIMER:
         await _ring(work, row)
 
 
 async def _ring(work: UnitOfWork, row: TimeEntry) -> None:
-    of_record = row.target_kind == TargetKind.DATABASE_RECORD
+    of_record = row.target_kind == rules.TargetKind.DATABASE_RECORD
     notice = Notice(
         kind=NotificationKind.TIMER_DONE,
         title=f"Time is up: {row.target_title_snapshot}"[:_TITLE],
@@ -225,7 +217,7 @@ async def _ring(work: UnitOfWork, row: TimeEntry) -> None:
     await notify(work, row.workspace_id, [row.user_id], notice)
 
 
-def _named(user_id: ColumnElement[Any]) -> tuple[Any, ...]:
+def _named(user_id: sa.ColumnElement[Any]) -> tuple[Any, ...]:
     """The columns of a written row of a user, with their name."""
     # A value, because RETURNING gives a subquery no column to refer to.
     return time_entry, display_name_of(user_id).label("user_display_name")
@@ -233,7 +225,7 @@ def _named(user_id: ColumnElement[Any]) -> tuple[Any, ...]:
 
 def is_timed(row: TimeEntry) -> bool:
     """True when an entry ends by itself when its time is up."""
-    return EntryMode(row.mode) in TIMED_MODES
+    return rules.EntryMode(row.mode) in rules.TIMED_MODES
 
 
 async def signal_execution(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> None:
@@ -256,19 +248,19 @@ async def signal_execution(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> 
 # A new entry has not been paused.
 _GIVEN = [column for column in time_entry.columns if column is not _entry.pauses]
 _NO_VALUES = dict.fromkeys(column.name for column in _GIVEN)
-_VALUES = {column.name: bindparam(column.name, type_=column.type) for column in _GIVEN}
+_VALUES = {column.name: sa.bindparam(column.name, type_=column.type) for column in _GIVEN}
 _INSERT = PreparedStatement(
     upsert(time_entry)
     .values(
         {
             **_VALUES,
-            "target_title_snapshot": func.coalesce(
+            "target_title_snapshot": sa.func.coalesce(
                 _VALUES["target_title_snapshot"], workspace_name_of(_VALUES["workspace_id"])
             ),
         }
     )
     .on_conflict_do_nothing()
-    .returning(*_named(bindparam("_user_id", type_=Uuid))),
+    .returning(*_named(sa.bindparam("_user_id", type_=sa.Uuid))),
     TimeEntry,
 )
 
@@ -290,7 +282,7 @@ async def give_up_entry(work: UnitOfWork, entry_id: Id) -> bool:
     if entry is None:
         return False
     fields = TimerFields(work)
-    await _end_entry(work, entry, CompletedBy.SYSTEM, fields, None)
+    await _end_entry(work, entry, rules.CompletedBy.SYSTEM, fields, None)
     await fields.write()
     return True
 
@@ -312,20 +304,23 @@ async def restart_timer(work: UnitOfWork, workspace_id: Id, entry_id: Id, restar
 
 async def end_entries_of_member(work: UnitOfWork, actor: Actor, user_id: Id) -> None:
     """Complete what runs, or stands still, of somebody who is no member any more."""
-    by = CompletedBy.USER if user_id == actor.user_id else CompletedBy.ADMIN
+    by = rules.CompletedBy.USER if user_id == actor.user_id else rules.CompletedBy.ADMIN
     of_user = (_entry.workspace_id == actor.workspace_id, _entry.user_id == user_id)
     await _end_entries(work, by, *of_user, user_id=actor.user_id)
 
 
 async def end_entries_of_workspace(work: UnitOfWork, workspace_id: Id) -> None:
     """Complete all entries of a workspace that is gone."""
-    await _end_entries(work, CompletedBy.SYSTEM, _entry.workspace_id == workspace_id)
+    await _end_entries(work, rules.CompletedBy.SYSTEM, _entry.workspace_id == workspace_id)
 
 
 async def _end_entries(
-    work: UnitOfWork, by: CompletedBy, *these: ColumnElement[bool], user_id: Id | None = None
+    work: UnitOfWork,
+    by: rules.CompletedBy,
+    *these: sa.ColumnElement[bool],
+    user_id: Id | None = None,
 ) -> None:
-    found = select(time_entry).where(*these, _entry.status.in_(OPEN_ENTRY))
+    found = sa.select(time_entry).where(*these, _entry.status.in_(rules.OPEN_ENTRY))
     rows = await work.rows(found.order_by(_entry.id).with_for_update(), of=TimeEntry)
     fields = TimerFields(work)
     for row in rows:
@@ -334,10 +329,14 @@ async def _end_entries(
 
 
 async def _end_entry(
-    work: UnitOfWork, entry: TimeEntry, by: CompletedBy, fields: TimerFields, user_id: Id | None
+    work: UnitOfWork,
+    entry: TimeEntry,
+    by: rules.CompletedBy,
+    fields: TimerFields,
+    user_id: Id | None,
 ) -> None:
     settled = await settle_entry(work, entry, work.now, fields)
-    if settled.status not in OPEN_ENTRY:
+    if settled.status not in rules.OPEN_ENTRY:
         return
     times = times_of(settled)
     ended = times.end(times.stop(max(work.now, times.started_at)))
@@ -347,7 +346,7 @@ async def _end_entry(
 purge_discarded = Retention(
     time_entry,
     _entry.closed_at,
-    conditions=(_entry.status == EntryStatus.DISCARDED,),
+    conditions=(_entry.status == rules.EntryStatus.DISCARDED,),
     order=(_entry.closed_at, _entry.id),
 )
 """Entries that were discarded; what was completed stays for good."""

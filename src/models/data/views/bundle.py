@@ -2,8 +2,8 @@
 
 from typing import Any
 
+import sqlalchemy as sa
 from pydantic import TypeAdapter
-from sqlalchemy import Select
 
 from models.content.items.joins import ITEM, live_items
 from models.core.base import Id
@@ -16,7 +16,7 @@ from models.data.views.tables import view
 _MANIFEST = TypeAdapter(Manifest)
 
 
-def _rows(workspace_id: Id) -> Select[Any]:
+def _rows(workspace_id: Id) -> sa.Select[Any]:
     placed = view.c.item_id.in_(live_items(workspace_id, ITEM.id))
     return of_live_databases(workspace_id, view).where(view.c.item_id.is_(None) | placed)
 

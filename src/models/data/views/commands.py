@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+import sqlalchemy as sa
 
 from models.content.items.commands import rename_item
 from models.content.items.queries import placement as item_placement
@@ -16,31 +16,23 @@ from models.core.revisions import next_updated_at
 from models.data.fields.commands import share_schema
 from models.data.fields.queries import database_level, field_with_key, load_schema, seen_field
 from models.data.fields.rules.fields import FieldKind, Schema
+from models.data.views import shapes
 from models.data.views.queries import find_view, names_field
 from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
 from models.data.views.rules.manifest import read_manifest, without_field
-from models.data.views.shapes import (
-    MAX_VIEWS,
-    CreateView,
-    DuplicateView,
-    ItemViewConfig,
-    Manifest,
-    UpdateView,
-    ViewShape,
-)
 from models.data.views.tables import View, view
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError, PlatformError, ValidationError
 from runtime.ids import new_id
 from runtime.postgresql.statements import lock_name
 
-DEFAULT_VIEW = CreateView.model_validate({"label": "All records"})
+DEFAULT_VIEW = shapes.CreateView.model_validate({"label": "All records"})
 """The view of a new database whose body lists no shared one."""
 
 
 async def create_view(
-    work: UnitOfWork, actor: Actor, database_id: Id, body: CreateView
-) -> ViewShape:
+    work: UnitOfWork, actor: Actor, database_id: Id, body: shapes.CreateView
+) -> shapes.ViewShape:
     """A new view of a database.
 
     Raises `NotFoundError` for the relation field, `DeniedError` for a locked view without manage
@@ -53,15 +45,15 @@ async def create_view(
 
 
 async def duplicate_view(
-    work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id, body: DuplicateView
-) -> ViewShape:
+    work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id, body: shapes.DuplicateView
+) -> shapes.ViewShape:
     """A copy of a view, last among its siblings and never locked.
 
     Raises what `create_view` raises, and `NotFoundError` for the view.
     """
-    original = ViewShape.model_validate(await find_view(work, actor, database_id, view_id))
+    original = shapes.ViewShape.model_validate(await find_view(work, actor, database_id, view_id))
     is_item = original.placement is Placement.ITEM
-    copy = CreateView.model_validate(
+    copy = shapes.CreateView.model_validate(
         {
             "label": body.label or f"Copy of {original.label}"[:LONGEST_LABEL],
             "kind": original.kind,
@@ -75,7 +67,7 @@ async def duplicate_view(
 
 
 async def create_views(
-    work: UnitOfWork, actor: Actor, schema: Schema, bodies: Sequence[CreateView]
+    work: UnitOfWork, actor: Actor, schema: Schema, bodies: Sequence[shapes.CreateView]
 ) -> None:
     """Create the views of a new database, the default one first unless a shared one is listed.
 
@@ -92,9 +84,9 @@ async def update_view(
     actor: Actor,
     database_id: Id,
     view_id: Id,
-    body: UpdateView,
+    body: shapes.UpdateView,
     expected_updated_at: datetime | None = None,
-) -> ViewShape:
+) -> shapes.ViewShape:
     """Change what the body names; `expected_updated_at` is as last read.
 
     `definitionVersion` is incremented exactly when the manifest changes. Raises what `create_view`
@@ -112,22 +104,22 @@ async def update_view(
         **await _definition_columns(work, actor, row, body),
     }
     if not changes:
-        return ViewShape.model_validate(row)
+        return shapes.ViewShape.model_validate(row)
     new_row = await work.first(
-        update(view)
+        sa.update(view)
         .where(view.c.workspace_id == actor.workspace_id, view.c.id == view_id)
         .values(**changes, updated_at=next_updated_at(view.c.updated_at, work.now))
         .returning(view)
     )
     if row.item_id is not None and body.label is not None:
         await rename_item(work, actor, row.item_id, body.label)
-    return ViewShape.model_validate(new_row)
+    return shapes.ViewShape.model_validate(new_row)
 
 
 async def set_label(work: UnitOfWork, workspace_id: Id, view_id: Id, label: str) -> None:
     """Set the label of a view; the caller gives its item the same title."""
     await work.execute(
-        update(view)
+        sa.update(view)
         .where(view.c.workspace_id == workspace_id, view.c.id == view_id)
         .values(label=label, updated_at=next_updated_at(view.c.updated_at, work.now))
     )
@@ -145,7 +137,7 @@ async def delete_view(work: UnitOfWork, actor: Actor, database_id: Id, view_id: 
     if row.scope == ViewScope.SHARED:
         await _refuse_last(work, row)
     await work.execute(
-        delete(view).where(view.c.workspace_id == actor.workspace_id, view.c.id == view_id)
+        sa.delete(view).where(view.c.workspace_id == actor.workspace_id, view.c.id == view_id)
     )
     return Deleted(id=view_id)
 
@@ -164,7 +156,7 @@ async def create_item_view(
     `config` is `{databaseId, kind?, manifest?}`. Raises `NotFoundError` for a database the actor
     does not see, `ValidationError` at `config.…`.
     """
-    body = read_part(ItemViewConfig, config, "config")
+    body = read_part(shapes.ItemViewConfig, config, "config")
     if await database_level(work, actor, body.database_id) < Level.VIEW:
         raise NotFoundError("database")
     await share_schema(work, body.database_id)
@@ -190,7 +182,7 @@ async def _hold(
 
 
 async def _placement_columns(
-    work: UnitOfWork, actor: Actor, row: View, body: UpdateView
+    work: UnitOfWork, actor: Actor, row: View, body: shapes.UpdateView
 ) -> JsonObject:
     """Placement and relation field, when either is named; they must fit together."""
     named = body.model_fields_set & {"placement", "relation_field_id"}
@@ -219,14 +211,14 @@ async def _scope_columns(
 
 
 async def _definition_columns(
-    work: UnitOfWork, actor: Actor, row: View, body: UpdateView
+    work: UnitOfWork, actor: Actor, row: View, body: shapes.UpdateView
 ) -> JsonObject:
     """Kind and manifest, when either is named; they must fit together and the fields."""
     if body.kind is None and body.manifest is None:
         return {}
     schema = await load_schema(work, actor.workspace_id, row.database_id)
     kind = body.kind or ViewKind(row.kind)
-    manifest = body.manifest or Manifest.model_validate(row.manifest)
+    manifest = body.manifest or shapes.Manifest.model_validate(row.manifest)
     stored = read_manifest(kind, manifest, schema.fields, work.now)
     if stored == row.manifest:
         return {"kind": kind.value}
@@ -240,7 +232,7 @@ async def _definition_columns(
 async def _refuse_last(work: UnitOfWork, row: View) -> None:
     """Raise `ConflictError` when a view is the last shared one of its database."""
     other_view = await work.first(
-        select(view.c.id)
+        sa.select(view.c.id)
         .where(
             view.c.workspace_id == row.workspace_id,
             view.c.database_id == row.database_id,
@@ -255,8 +247,8 @@ async def _refuse_last(work: UnitOfWork, row: View) -> None:
 
 
 async def insert_views(
-    work: UnitOfWork, actor: Actor, schema: Schema, bodies: Mapping[str, CreateView]
-) -> list[ViewShape]:
+    work: UnitOfWork, actor: Actor, schema: Schema, bodies: Mapping[str, shapes.CreateView]
+) -> list[shapes.ViewShape]:
     """Insert new views in order; the keys of `bodies` are the paths of the bodies in the request.
 
     Raises `NotFoundError`, `DeniedError`, `ValidationError` and `ConflictError`.
@@ -285,8 +277,8 @@ async def insert_views(
         }
         for path, body in bodies.items()
     ]
-    await work.execute(insert(view), rows)
-    return [ViewShape.model_validate(row) for row in rows]
+    await work.execute(sa.insert(view), rows)
+    return [shapes.ViewShape.model_validate(row) for row in rows]
 
 
 async def insert_item_view(
@@ -294,7 +286,7 @@ async def insert_item_view(
     schema: Schema,
     item_id: Id,
     label: str,
-    body: ItemViewConfig,
+    body: shapes.ItemViewConfig,
     view_id: Id | None,
 ) -> Id:
     """Insert the view behind an item; gives its id."""
@@ -310,7 +302,7 @@ async def insert_item_view(
         "locked": False,
     }
     made: Id = row["id"] if view_id is None else view_id
-    await work.execute(insert(view).values({**row, "id": made}))
+    await work.execute(sa.insert(view).values({**row, "id": made}))
     return made
 
 
@@ -326,7 +318,7 @@ class _TakenKeys:
     async def of(cls, work: UnitOfWork, schema: Schema) -> "_TakenKeys":
         await lock_views(work, schema.database_id)
         rows = await work.rows(
-            select(view.c.key, view.c.position).where(
+            sa.select(view.c.key, view.c.position).where(
                 view.c.workspace_id == schema.workspace_id,
                 view.c.database_id == schema.database_id,
             ),
@@ -338,8 +330,10 @@ class _TakenKeys:
         self, work: UnitOfWork, label: str, key: str | None, kind: ViewKind, path: str
     ) -> dict[str, Any]:
         """The columns that every new view has: a free key, and the position after the last."""
-        if len(self.keys) >= MAX_VIEWS:
-            raise ConflictError(f"A database has at most {MAX_VIEWS} views. Delete one first.")
+        if len(self.keys) >= shapes.MAX_VIEWS:
+            raise ConflictError(
+                f"A database has at most {shapes.MAX_VIEWS} views. Delete one first."
+            )
         if key in self.keys:
             raise ConflictError(f"{path}: the key {key} is in use. Choose another key.")
         view_key = key or first_free(slug(label, "view"), self.keys)
@@ -408,7 +402,7 @@ async def remove_usages(
     """
     gone = field_with_key(workspace_id, database_id, field_key)
     await work.execute(
-        update(view)
+        sa.update(view)
         .where(
             view.c.workspace_id == workspace_id,
             view.c.relation_field_id == gone,
@@ -424,7 +418,7 @@ async def remove_invalid_usages(work: UnitOfWork, schema: Schema, field_key: str
     rows = await _naming(work, schema.workspace_id, schema.database_id, field_key)
     for row in rows:
         try:
-            manifest = Manifest.model_validate(row.manifest)
+            manifest = shapes.Manifest.model_validate(row.manifest)
             read_manifest(ViewKind(row.kind), manifest, schema.fields, work.now)
         except PlatformError:
             await _drop_field(work, row, field_key)
@@ -435,7 +429,7 @@ async def _naming(
 ) -> Sequence[View]:
     """The views of a database that name a field, locked in the order of their ids."""
     return await work.rows(
-        select(view)
+        sa.select(view)
         .where(
             view.c.workspace_id == workspace_id,
             view.c.database_id == database_id,
@@ -452,7 +446,7 @@ async def _drop_field(work: UnitOfWork, row: View, field_key: str) -> None:
     if manifest == row.manifest:
         return
     await work.execute(
-        update(view)
+        sa.update(view)
         .where(view.c.workspace_id == row.workspace_id, view.c.id == row.id)
         .values(
             kind=kind.value,
@@ -468,7 +462,7 @@ async def rewrite_manifest(
 ) -> None:
     """Store a manifest in which a field has another key."""
     await work.execute(
-        update(view)
+        sa.update(view)
         .where(view.c.workspace_id == workspace_id, view.c.id == view_id)
         .values(
             manifest=manifest,

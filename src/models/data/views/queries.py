@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, cast, func, or_, select
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONPATH
 
 from models.content.items.queries import closed_items, sees_items
@@ -21,15 +21,15 @@ from runtime.database import UnitOfWork
 _ORDER = (view.c.position, view.c.id)
 
 
-def seen_views(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
+def seen_views(actor: Actor, ids: Sequence[Id]) -> sa.Select[Any]:
     """The ids of the given views that the actor sees, shared ones and their own."""
     return (
-        select(view.c.id)
+        sa.select(view.c.id)
         .join(*database_of(view))
         .where(
             view.c.workspace_id == actor.workspace_id,
-            view.c.id == func.any(ids),
-            or_(view.c.scope == ViewScope.SHARED.value, view.c.owner_user_id == actor.user_id),
+            view.c.id == sa.func.any(ids),
+            sa.or_(view.c.scope == ViewScope.SHARED.value, view.c.owner_user_id == actor.user_id),
             sees_items(actor, view.c.item_id, DATABASE.item_id),
         )
     )
@@ -38,7 +38,7 @@ def seen_views(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
 async def seen_view(work: UnitOfWork, actor: Actor, view_id: Id) -> View:
     """A view that the actor sees, of any database. Raises `NotFoundError`."""
     seen = seen_views(actor, [view_id])
-    return await work.one(select(view).where(view.c.id.in_(seen)), "view", of=View)
+    return await work.one(sa.select(view).where(view.c.id.in_(seen)), "view", of=View)
 
 
 async def shown_views(
@@ -46,8 +46,8 @@ async def shown_views(
 ) -> dict[Id, list[ViewShape]]:
     """The views of each of these databases that the actor sees, in order; one statement."""
     rows = await work.rows(
-        select(view)
-        .where(view.c.database_id == func.any(list(database_ids)), *_listed(actor))
+        sa.select(view)
+        .where(view.c.database_id == sa.func.any(list(database_ids)), *_listed(actor))
         .order_by(*_ORDER),
         of=View,
     )
@@ -61,7 +61,7 @@ async def list_views(
     work: UnitOfWork, actor: Actor, database_id: Id, page: PageRequest
 ) -> ViewList:
     """The views of a database that the actor sees, in order; standalone ones are items."""
-    statement = select(view).where(view.c.database_id == database_id, *_listed(actor))
+    statement = sa.select(view).where(view.c.database_id == database_id, *_listed(actor))
     shown = await page.ascending(work, statement, *_ORDER, of=View)
     return ViewList.of(shown)
 
@@ -83,7 +83,7 @@ async def through_its_view(
 async def view_definition(work: UnitOfWork, workspace_id: Id, view_id: Id) -> View:
     """The content of a view, whosever it is. Raises `NotFoundError`."""
     return await work.one(
-        select(view.c.database_id, view.c.kind, view.c.manifest).where(
+        sa.select(view.c.database_id, view.c.kind, view.c.manifest).where(
             view.c.workspace_id == workspace_id, view.c.id == view_id
         ),
         "view",
@@ -98,31 +98,31 @@ async def find_view(
 
     Raises `NotFoundError`.
     """
-    placed = view.c.item_id.not_in(select(closed_items(actor).c.id))
-    statement = select(view).where(
+    placed = view.c.item_id.not_in(sa.select(closed_items(actor).c.id))
+    statement = sa.select(view).where(
         view.c.workspace_id == actor.workspace_id,
         view.c.database_id == database_id,
         view.c.id == view_id,
         _seen_by(actor),
-        or_(view.c.item_id.is_(None), placed),
+        sa.or_(view.c.item_id.is_(None), placed),
     )
     return await work.one(
         statement.with_for_update(of=view) if locked else statement, "view", of=View
     )
 
 
-def existing_views(workspace_id: Id, view_ids: Collection[Id]) -> Select[Id]:
+def existing_views(workspace_id: Id, view_ids: Collection[Id]) -> sa.Select[Id]:
     """The ids of the given views that exist, whosever they are."""
-    return select(view.c.id).where(view.c.workspace_id == workspace_id, view.c.id.in_(view_ids))
+    return sa.select(view.c.id).where(view.c.workspace_id == workspace_id, view.c.id.in_(view_ids))
 
 
-def names_field(field_key: str) -> ColumnElement[bool]:
+def names_field(field_key: str) -> sa.ColumnElement[bool]:
     """True when a manifest has the field key as a value anywhere."""
     path = f'$.** ? (@ == "{field_key}")'  # keys are slugs, so nothing needs escaping
-    return func.jsonb_path_exists(view.c.manifest, cast(path, JSONPATH))
+    return sa.func.jsonb_path_exists(view.c.manifest, sa.cast(path, JSONPATH))
 
 
-def _listed(actor: Actor) -> tuple[ColumnElement[bool], ...]:
+def _listed(actor: Actor) -> tuple[sa.ColumnElement[bool], ...]:
     return (
         view.c.workspace_id == actor.workspace_id,
         view.c.item_id.is_(None),
@@ -130,5 +130,5 @@ def _listed(actor: Actor) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _seen_by(actor: Actor) -> ColumnElement[bool]:
-    return or_(view.c.scope == ViewScope.SHARED.value, view.c.owner_user_id == actor.user_id)
+def _seen_by(actor: Actor) -> sa.ColumnElement[bool]:
+    return sa.or_(view.c.scope == ViewScope.SHARED.value, view.c.owner_user_id == actor.user_id)

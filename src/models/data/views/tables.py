@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, UniqueConstraint
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -20,17 +20,17 @@ class View(SQLModel, table=True):
 
     __tablename__ = "view"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        UniqueConstraint("workspace_id", "database_id", "key"),
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.UniqueConstraint("workspace_id", "database_id", "key"),
         same_workspace("database_id", "database.id"),
         same_workspace("item_id", "item.id"),
-        ForeignKeyConstraint(["relation_field_id"], ["field.id"], ondelete="SET NULL"),
-        ForeignKeyConstraint(["owner_user_id"], ["app_user.id"]),
+        sa.ForeignKeyConstraint(["relation_field_id"], ["field.id"], ondelete="SET NULL"),
+        sa.ForeignKeyConstraint(["owner_user_id"], ["app_user.id"]),
         one_of("kind", ViewKind),
         one_of("placement", Placement),
         one_of("scope", ViewScope),
-        CheckConstraint("(scope = 'personal') = (owner_user_id IS NOT NULL)", name="owner"),
-        CheckConstraint("(placement = 'item') = (item_id IS NOT NULL)", name="item"),
+        sa.CheckConstraint("(scope = 'personal') = (owner_user_id IS NOT NULL)", name="owner"),
+        sa.CheckConstraint("(placement = 'item') = (item_id IS NOT NULL)", name="item"),
         partial_index(
             "ix_view_relation_field_id", "relation_field_id", where="relation_field_id IS NOT NULL"
         ),

@@ -5,23 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy import (
-    ColumnElement,
-    ForeignKeyConstraint,
-    Index,
-    Select,
-    Text,
-    bindparam,
-    case,
-    column,
-    exists,
-    func,
-    literal,
-    literal_column,
-    select,
-    text,
-)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
@@ -29,15 +14,7 @@ from sqlmodel import Field, SQLModel
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from models.core.lifecycle.commands import WorkTable
-from models.messages.deliveries.rules import (
-    DELIVERY_LIFECYCLE,
-    OPEN_DELIVERY,
-    Answer,
-    DeliveryChannel,
-    DeliveryStatus,
-    kept_for,
-    next_pause,
-)
+from models.messages.deliveries import rules
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.postgresql.schema import Timestamp, listed, one_of, table_of
@@ -45,7 +22,7 @@ from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal import outbox
 from runtime.temporal.families import Family
 
-_OPEN = f"status IN ({listed(OPEN_DELIVERY)})"
+_OPEN = f"status IN ({listed(rules.OPEN_DELIVERY)})"
 _LINE = ("workspace_id", "channel", "target_id")
 
 
@@ -61,31 +38,33 @@ class Delivery(SQLModel, table=True):
 
     __tablename__ = "delivery"
     __table_args__ = (
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        one_of("channel", DeliveryChannel),
-        one_of("status", DeliveryStatus),
-        Index("ix_delivery_target_id", "workspace_id", "target_id", "created_at", "id"),
-        Index(
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        one_of("channel", rules.DeliveryChannel),
+        one_of("status", rules.DeliveryStatus),
+        sa.Index("ix_delivery_target_id", "workspace_id", "target_id", "created_at", "id"),
+        sa.Index(
             "ix_delivery_ended",
             *("workspace_id", "target_id", "status", "created_at", "id"),
-            postgresql_where=text(f"status NOT IN ({listed(OPEN_DELIVERY)})"),
+            postgresql_where=sa.text(f"status NOT IN ({listed(rules.OPEN_DELIVERY)})"),
         ),
-        Index("ix_delivery_completed_at", "completed_at"),
-        Index("ix_delivery_created_at", "workspace_id", "channel", "created_at"),
-        Index("ix_delivery_open_target_id", "target_id", postgresql_where=text(_OPEN)),
-        Index("ix_delivery_open", "id", postgresql_where=text(_OPEN)),
-        Index(
+        sa.Index("ix_delivery_completed_at", "completed_at"),
+        sa.Index("ix_delivery_created_at", "workspace_id", "channel", "created_at"),
+        sa.Index("ix_delivery_open_target_id", "target_id", postgresql_where=sa.text(_OPEN)),
+        sa.Index("ix_delivery_open", "id", postgresql_where=sa.text(_OPEN)),
+        sa.Index(
             "ix_delivery_waiting",
             *_LINE,
             "created_at",
             "id",
-            postgresql_where=text(f"{_OPEN} AND NOT executing"),
+            postgresql_where=sa.text(f"{_OPEN} AND NOT executing"),
         ),
-        Index("ix_delivery_executing", *_LINE, postgresql_where=text(f"{_OPEN} AND executing")),
-        Index(
+        sa.Index(
+            "ix_delivery_executing", *_LINE, postgresql_where=sa.text(f"{_OPEN} AND executing")
+        ),
+        sa.Index(
             "ix_delivery_expires_at",
             "expires_at",
-            postgresql_where=text(f"{_OPEN} AND NOT executing"),
+            postgresql_where=sa.text(f"{_OPEN} AND NOT executing"),
         ),
     )
 
@@ -117,8 +96,8 @@ class DeliveryLine(SQLModel, table=True):
 
     __tablename__ = "delivery_line"
     __table_args__ = (
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        one_of("channel", DeliveryChannel),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        one_of("channel", rules.DeliveryChannel),
     )
 
     workspace_id: Id = Field(primary_key=True)
@@ -135,11 +114,11 @@ delivery = table_of(Delivery)
 delivery_line = table_of(DeliveryLine)
 
 # Written out, for PostgreSQL must know them to be the conditions of the indexes.
-_PENDING = delivery.c.status == literal_column(listed(OPEN_DELIVERY))
+_PENDING = delivery.c.status == sa.literal_column(listed(rules.OPEN_DELIVERY))
 WAITING = _PENDING & ~delivery.c.executing
 EXECUTING = _PENDING & delivery.c.executing
 
-DELIVERIES = WorkTable(delivery, DELIVERY_LIFECYCLE, family=Family.DELIVERY)
+DELIVERIES = WorkTable(delivery, rules.DELIVERY_LIFECYCLE, family=Family.DELIVERY)
 
 
 class DeliveryRow(Protocol):
@@ -169,28 +148,28 @@ DELIVERY = delivery.c
 
 
 def deliveries_by(
-    channel: DeliveryChannel, workspace_id: Id, *columns: ColumnElement[Any]
-) -> Select[Any]:
+    channel: rules.DeliveryChannel, workspace_id: Id, *columns: sa.ColumnElement[Any]
+) -> sa.Select[Any]:
     """These columns of the deliveries of a workspace by a channel, closed ones too."""
-    return select(*columns).where(
+    return sa.select(*columns).where(
         delivery.c.workspace_id == workspace_id, delivery.c.channel == channel
     )
 
 
 def has_room(
-    workspace_id: ColumnElement[Any],
-    channel: DeliveryChannel,
-    target_id: ColumnElement[Any],
+    workspace_id: sa.ColumnElement[Any],
+    channel: rules.DeliveryChannel,
+    target_id: sa.ColumnElement[Any],
     *,
     most: int,
     most_failing: int,
-) -> ColumnElement[bool]:
+) -> sa.ColumnElement[bool]:
     """True while fewer deliveries than `most` are open to the target that columns name.
 
     While its circuit is not closed, `most_failing` counts instead.
     """
     failing = (
-        exists(delivery_line.c.target_id)
+        sa.exists(delivery_line.c.target_id)
         .where(
             delivery_line.c.workspace_id == workspace_id,
             delivery_line.c.channel == channel,
@@ -199,15 +178,15 @@ def has_room(
         )
         .correlate_except(delivery_line)
     )
-    limit = case((failing, most_failing), else_=most)
+    limit = sa.case((failing, most_failing), else_=most)
     open_ids = (
-        select(delivery.c.id)
-        .where(delivery.c.target_id == target_id, delivery.c.status.in_(OPEN_DELIVERY))
+        sa.select(delivery.c.id)
+        .where(delivery.c.target_id == target_id, delivery.c.status.in_(rules.OPEN_DELIVERY))
         .limit(limit)
         .correlate_except(delivery)
         .subquery()
     )
-    return select(func.count()).select_from(open_ids).scalar_subquery() < limit
+    return sa.select(sa.func.count()).select_from(open_ids).scalar_subquery() < limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +194,7 @@ class NewDelivery:
     """A thing to send and its target. The same twice is one delivery, unless `key` differs."""
 
     workspace_id: Id
-    channel: DeliveryChannel
+    channel: rules.DeliveryChannel
     subject_id: Id
     target_id: Id
     input: JsonObject = field(default_factory=dict)
@@ -237,21 +216,23 @@ _GIVEN = (
     "created_at",
 )
 _FIRST = {
-    "status": DeliveryStatus.PENDING.value,
+    "status": rules.DeliveryStatus.PENDING.value,
     "attempts": 0,
     "executing": False,
     "executions": 0,
 }
 _NEW = (
-    func.jsonb_to_recordset(bindparam("rows", type_=Text).cast(JSONB))
-    .table_valued(*(column(name, delivery.c[name].type) for name in _GIVEN))
+    sa.func.jsonb_to_recordset(sa.bindparam("rows", type_=sa.Text).cast(JSONB))
+    .table_valued(*(sa.column(name, delivery.c[name].type) for name in _GIVEN))
     .render_derived(name="new", with_types=True)
 )
 _ACCEPT = PreparedStatement(
     upsert(delivery)
     .from_select(
         [*_GIVEN, *_FIRST],
-        select(*_NEW.c, *(literal(value, delivery.c[name].type) for name, value in _FIRST.items())),
+        sa.select(
+            *_NEW.c, *(sa.literal(value, delivery.c[name].type) for name, value in _FIRST.items())
+        ),
     )
     .on_conflict_do_nothing(index_elements=["id"])
 )
@@ -263,7 +244,7 @@ async def accept_deliveries(work: UnitOfWork, deliveries: Sequence[NewDelivery])
     if not deliveries:
         return
     expires_at = {
-        channel: work.now_after(kept_for(channel))
+        channel: work.now_after(rules.kept_for(channel))
         for channel in {one.channel for one in deliveries}
     }
     rows = [
@@ -283,7 +264,9 @@ async def accept_deliveries(work: UnitOfWork, deliveries: Sequence[NewDelivery])
     work.notify_workers = True
 
 
-def request_of(channel: DeliveryChannel, subject_id: Id, execution: int) -> outbox.StartRequest:
+def request_of(
+    channel: rules.DeliveryChannel, subject_id: Id, execution: int
+) -> outbox.StartRequest:
     """The request that starts an execution: its summary for operators, and its number."""
     return {
         "summary": f"Delivery by {channel.value}",
@@ -310,7 +293,9 @@ async def begin_attempt(work: UnitOfWork, row: DeliveryRow) -> int:
     return number
 
 
-async def end_attempt(work: UnitOfWork, row: DeliveryRow, answer: Answer) -> DeliveryStatus:
+async def end_attempt(
+    work: UnitOfWork, row: DeliveryRow, answer: rules.Answer
+) -> rules.DeliveryStatus:
     """Write what the latest attempt came to; the status. Deliveries that wait behind it may
     continue.
     """
@@ -320,13 +305,13 @@ async def end_attempt(work: UnitOfWork, row: DeliveryRow, answer: Answer) -> Del
         "error": answer.message,
         "error_code": answer.code,
     }
-    pause = next_pause(DeliveryChannel(row.channel), row.attempts, answer)
+    pause = rules.next_pause(rules.DeliveryChannel(row.channel), row.attempts, answer)
     if pause is not None:
         moment = work.now_after(pause)
         facts |= {"next_attempt_at": moment, "executing": False}
         await lifecycle.record_progress(work, DELIVERIES, row.id, **facts)
-        return DeliveryStatus.PENDING
-    end = answer.end or DeliveryStatus.FAILED
+        return rules.DeliveryStatus.PENDING
+    end = answer.end or rules.DeliveryStatus.FAILED
     facts |= {"next_attempt_at": None, "executing": False}
     await lifecycle.finish(work, DELIVERIES, [row.id], end, **facts)
     return end
@@ -336,11 +321,11 @@ async def cancel_deliveries(
     work: UnitOfWork, workspace_id: Id, delivery_ids: Collection[Id]
 ) -> list[Id]:
     """Cancel the open ones among these deliveries; their ids. What is being sent may arrive."""
-    own = select(delivery.c.id, delivery.c.executions).where(
+    own = sa.select(delivery.c.id, delivery.c.executions).where(
         delivery.c.id.in_(delivery_ids), delivery.c.executing
     )
     executing = await work.rows(own.order_by(delivery.c.id).with_for_update())
-    end = DeliveryStatus.CANCELLED
+    end = rules.DeliveryStatus.CANCELLED
     cancelled = await lifecycle.finish(work, DELIVERIES, delivery_ids, end, executing=False)
     withdrawn = await outbox.withdraw_starts(work, cancelled)
     intents: list[outbox.IntentArguments] = [
@@ -360,20 +345,24 @@ async def cancel_deliveries(
 
 async def cancel_all_to(work: UnitOfWork, workspace_id: Id, target_id: Id) -> None:
     """Cancel every open delivery to a target."""
-    pending = select(delivery.c.id).where(
+    pending = sa.select(delivery.c.id).where(
         delivery.c.workspace_id == workspace_id,
         delivery.c.target_id == target_id,
-        delivery.c.status == DeliveryStatus.PENDING,
+        delivery.c.status == rules.DeliveryStatus.PENDING,
     )
     rows = await work.rows(pending.order_by(delivery.c.id))
     await cancel_deliveries(work, workspace_id, [row.id for row in rows])
 
 
 async def give_up_waiting(
-    work: UnitOfWork, workspace_id: Id, channel: DeliveryChannel, target_id: Id, answer: Answer
+    work: UnitOfWork,
+    workspace_id: Id,
+    channel: rules.DeliveryChannel,
+    target_id: Id,
+    answer: rules.Answer,
 ) -> None:
     """End what waits for a target, with this answer. What is being sent ends by itself."""
-    waiting = select(delivery.c.id).where(
+    waiting = sa.select(delivery.c.id).where(
         WAITING,
         delivery.c.workspace_id == workspace_id,
         delivery.c.channel == channel,
@@ -383,7 +372,7 @@ async def give_up_waiting(
     await end_unsent(work, ids, answer)
 
 
-async def end_unsent(work: UnitOfWork, delivery_ids: Collection[Id], answer: Answer) -> int:
+async def end_unsent(work: UnitOfWork, delivery_ids: Collection[Id], answer: rules.Answer) -> int:
     """End the deliveries among these that are open, with this answer; gives their number."""
     assert answer.end is not None
     facts = {"error": answer.message, "error_code": answer.code, "next_attempt_at": None}
@@ -391,7 +380,7 @@ async def end_unsent(work: UnitOfWork, delivery_ids: Collection[Id], answer: Ans
 
 
 async def close_delivery(
-    work: UnitOfWork, delivery_id: Id, status: DeliveryStatus, error: str | None = None
+    work: UnitOfWork, delivery_id: Id, status: rules.DeliveryStatus, error: str | None = None
 ) -> bool:
     """End an open delivery for ever; False when it was closed before."""
     values: JsonObject = {"next_attempt_at": None, "executing": False}
@@ -405,7 +394,7 @@ async def close_execution(
     work: UnitOfWork,
     delivery_id: Id,
     execution: int,
-    status: DeliveryStatus,
+    status: rules.DeliveryStatus,
     error: str | None = None,
 ) -> bool:
     """End the delivery that an execution attempts; False when it does so no more."""

@@ -10,51 +10,12 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    CTE,
-    ColumnElement,
-    DateTime,
-    FromClause,
-    Integer,
-    Select,
-    Uuid,
-    and_,
-    bindparam,
-    case,
-    cast,
-    delete,
-    exists,
-    func,
-    literal,
-    or_,
-    select,
-    true,
-    tuple_,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id, Moment, Shape
 from models.core.purging import MAX_ROWS, Retention
-from models.messages.deliveries.commands import (
-    EXECUTING,
-    WAITING,
-    Delivery,
-    DeliveryLine,
-    DeliveryRow,
-    delivery,
-    delivery_line,
-    end_unsent,
-    request_of,
-)
-from models.messages.deliveries.rules import (
-    EXPIRED,
-    LONGEST_PAUSE,
-    Answer,
-    CircuitState,
-    DeliveryChannel,
-    DeliveryStatus,
-)
+from models.messages.deliveries import commands, rules
 from runtime.database import UnitOfWork, Work
 from runtime.postgresql.schema import is_among, skip_scan
 from runtime.postgresql.statements import PreparedStatement
@@ -87,11 +48,11 @@ class Circuit:
     since: datetime | None = None
     succeeded_at: datetime | None = None
 
-    def state(self, now: datetime) -> CircuitState:
+    def state(self, now: datetime) -> rules.CircuitState:
         """The state at a moment; an open circuit opens halfway by time alone."""
         if self.retry_at is None:
-            return CircuitState.CLOSED
-        return CircuitState.OPEN if now < self.retry_at else CircuitState.HALF_OPEN
+            return rules.CircuitState.CLOSED
+        return rules.CircuitState.OPEN if now < self.retry_at else rules.CircuitState.HALF_OPEN
 
 
 def after_success(before: Circuit, now: datetime) -> Circuit:
@@ -108,7 +69,9 @@ def after_failure(
     What was under way when it opened changes nothing more.
     """
     state, failures = before.state(now), before.failures + 1
-    if state is CircuitState.OPEN or (state is CircuitState.CLOSED and failures < MOST_FAILURES):
+    if state is rules.CircuitState.OPEN or (
+        state is rules.CircuitState.CLOSED and failures < MOST_FAILURES
+    ):
         return replace(before, failures=failures)
     pause = max(pause_of(before.opened, chance), retry_after or 0)
     return replace(
@@ -116,7 +79,7 @@ def after_failure(
         failures=failures,
         opened=before.opened + 1,
         retry_at=now + timedelta(seconds=pause),
-        since=now if state is CircuitState.CLOSED else before.since,
+        since=now if state is rules.CircuitState.CLOSED else before.since,
     )
 
 
@@ -133,7 +96,7 @@ class CircuitBody(Shape):
     arrives, and opens for longer when it does not. `failures` are those in a row.
     """
 
-    state: CircuitState
+    state: rules.CircuitState
     since: Moment | None
     next_attempt_at: Moment | None
     failures: int
@@ -143,15 +106,17 @@ MOST_RELEASED = 5
 """Attempts up to which a delivery is due at once when its circuit closes. Those after them keep to
 the schedule, which a receiver that comes and goes must not use up in minutes."""
 
-_line = delivery_line.c
+_line = commands.delivery_line.c
 
 
-async def record_answer(work: UnitOfWork, delivery_row: DeliveryRow, answer: Answer) -> None:
+async def record_answer(
+    work: UnitOfWork, delivery_row: commands.DeliveryRow, answer: rules.Answer
+) -> None:
     """Write what an attempt means for the line, the last thing in its transaction.
 
     A delivery that nobody takes any more says nothing about the receiver.
     """
-    if answer.end is DeliveryStatus.UNDELIVERABLE:
+    if answer.end is rules.DeliveryStatus.UNDELIVERABLE:
         return
     condition = _of(delivery_row.workspace_id, delivery_row.channel, delivery_row.target_id)
     key = {
@@ -159,81 +124,88 @@ async def record_answer(work: UnitOfWork, delivery_row: DeliveryRow, answer: Ans
         "channel": delivery_row.channel,
         "target_id": delivery_row.target_id,
     }
-    new = upsert(delivery_line).values(**key, failures=0, opened=0)
+    new = upsert(commands.delivery_line).values(**key, failures=0, opened=0)
     await work.execute(new.on_conflict_do_nothing())
-    found = select(delivery_line).where(condition).with_for_update()
-    row = await work.first(found, of=DeliveryLine)
+    found = sa.select(commands.delivery_line).where(condition).with_for_update()
+    row = await work.first(found, of=commands.DeliveryLine)
     assert row is not None
     before = _circuit(row)
-    if answer.end is DeliveryStatus.DELIVERED:
+    if answer.end is rules.DeliveryStatus.DELIVERED:
         after = after_success(before, work.now)
         if before.retry_at is not None:
             await _release(work, delivery_row)
     else:
-        asked = min(answer.retry_after or 0, LONGEST_PAUSE)
+        asked = min(answer.retry_after or 0, rules.LONGEST_PAUSE)
         after = after_failure(before, work.now, random.random(), asked)  # noqa: S311
     if after != before:
-        await work.execute(update(delivery_line).where(condition).values(**asdict(after)))
+        await work.execute(
+            sa.update(commands.delivery_line).where(condition).values(**asdict(after))
+        )
 
 
-async def _release(work: UnitOfWork, delivery_row: DeliveryRow) -> None:
+async def _release(work: UnitOfWork, delivery_row: commands.DeliveryRow) -> None:
     """Let those go that failed while their receiver did, in their order."""
     waiting = (
-        select(delivery.c.id)
+        sa.select(commands.delivery.c.id)
         .where(
-            WAITING,
-            delivery.c.workspace_id == delivery_row.workspace_id,
-            delivery.c.channel == delivery_row.channel,
-            delivery.c.target_id == delivery_row.target_id,
-            delivery.c.next_attempt_at > work.now,
-            delivery.c.attempts <= MOST_RELEASED,
+            commands.WAITING,
+            commands.delivery.c.workspace_id == delivery_row.workspace_id,
+            commands.delivery.c.channel == delivery_row.channel,
+            commands.delivery.c.target_id == delivery_row.target_id,
+            commands.delivery.c.next_attempt_at > work.now,
+            commands.delivery.c.attempts <= MOST_RELEASED,
         )
         .with_for_update(skip_locked=True)
     )
     ids = [row.id for row in await work.rows(waiting)]
     await work.execute(
-        update(delivery).where(delivery.c.id.in_(ids)).values(next_attempt_at=work.now)
+        sa.update(commands.delivery)
+        .where(commands.delivery.c.id.in_(ids))
+        .values(next_attempt_at=work.now)
     )
 
 
 async def try_now(
-    work: UnitOfWork, workspace_id: Id, channel: DeliveryChannel, target_id: Id
+    work: UnitOfWork, workspace_id: Id, channel: rules.DeliveryChannel, target_id: Id
 ) -> None:
     """Have an open circuit try its receiver at once, because somebody asks for it."""
     later = _of(workspace_id, channel, target_id), _line.retry_at > work.now
-    await work.execute(update(delivery_line).where(*later).values(retry_at=work.now))
+    await work.execute(sa.update(commands.delivery_line).where(*later).values(retry_at=work.now))
     work.notify_workers = True
 
 
 async def forget_line(
-    work: UnitOfWork, workspace_id: Id, channel: DeliveryChannel, target_id: Id
+    work: UnitOfWork, workspace_id: Id, channel: rules.DeliveryChannel, target_id: Id
 ) -> None:
     """Forget what is known of a receiver that is gone, or is another one now."""
-    await work.execute(delete(delivery_line).where(_of(workspace_id, channel, target_id)))
+    await work.execute(
+        sa.delete(commands.delivery_line).where(_of(workspace_id, channel, target_id))
+    )
     work.notify_workers = True
 
 
 async def forget_unused_lines(work: UnitOfWork) -> int:
     """Forget lines that no delivery stands in, not even one that has ended; gives their number."""
-    used = exists().where(
-        delivery.c.workspace_id == _line.workspace_id,
-        delivery.c.channel == _line.channel,
-        delivery.c.target_id == _line.target_id,
+    used = sa.exists().where(
+        commands.delivery.c.workspace_id == _line.workspace_id,
+        commands.delivery.c.channel == _line.channel,
+        commands.delivery.c.target_id == _line.target_id,
     )
-    return (await work.execute(delete(delivery_line).where(~used))).rowcount
+    return (await work.execute(sa.delete(commands.delivery_line).where(~used))).rowcount
 
 
 async def circuits_of(
-    work: UnitOfWork, workspace_id: Id, channel: DeliveryChannel, target_ids: Collection[Id]
+    work: UnitOfWork, workspace_id: Id, channel: rules.DeliveryChannel, target_ids: Collection[Id]
 ) -> Mapping[Id, CircuitBody]:
     """The circuits of these receivers, by receiver."""
-    known = select(delivery_line).where(
+    statement = sa.select(commands.delivery_line).where(
         _line.workspace_id == workspace_id,
         _line.channel == channel,
         _line.target_id.in_(target_ids),
     )
-    found = {row.target_id: _circuit(row) for row in await work.rows(known, of=DeliveryLine)}
-    return {each: _body(found.get(each, Circuit()), work.now) for each in target_ids}
+    rows = await work.rows(statement, of=commands.DeliveryLine)
+    circuits = {row.target_id: _circuit(row) for row in rows}
+    return {each: _body(circuits.get(each, Circuit()), work.now) for each in target_ids}
 
 
 def _body(known: Circuit, now: datetime) -> CircuitBody:
@@ -245,19 +217,21 @@ def _body(known: Circuit, now: datetime) -> CircuitBody:
     )
 
 
-def _circuit(row: DeliveryLine) -> Circuit:
+def _circuit(row: commands.DeliveryLine) -> Circuit:
     return Circuit(row.failures, row.opened, row.retry_at, row.since, row.succeeded_at)
 
 
-def _of(workspace_id: Id, channel: str | ColumnElement[str], target_id: Id) -> ColumnElement[bool]:
-    return and_(
+def _of(
+    workspace_id: Id, channel: str | sa.ColumnElement[str], target_id: Id
+) -> sa.ColumnElement[bool]:
+    return sa.and_(
         _line.workspace_id == workspace_id,
         _line.channel == channel,
         _line.target_id == target_id,
     )
 
 
-_purge_ended = Retention(delivery, delivery.c.completed_at)
+_purge_ended = Retention(commands.delivery, commands.delivery.c.completed_at)
 
 
 async def purge_deliveries(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
@@ -273,106 +247,118 @@ MOST_EXPIRED = 500
 """Deliveries that one call ends because their time is over."""
 MOST_WORKSPACES = 1_000
 
-_one = delivery.c
-_NOW: ColumnElement[Any] = bindparam("now", type_=DateTime(timezone=True))
+_one = commands.delivery.c
+_NOW: sa.ColumnElement[Any] = sa.bindparam("now", type_=sa.DateTime(timezone=True))
 
 
-def _lines(own: ColumnElement[bool]) -> CTE:
+def _lines(own: sa.ColumnElement[bool]) -> sa.CTE:
     """The lines that deliveries wait in."""
-    return skip_scan("line", (_one.workspace_id, _one.channel, _one.target_id), WAITING, own)
+    return skip_scan(
+        "line", (_one.workspace_id, _one.channel, _one.target_id), commands.WAITING, own
+    )
 
 
-def _same_line(line: CTE, table: FromClause) -> ColumnElement[bool]:
-    return and_(
+def _same_line(line: sa.CTE, table: sa.FromClause) -> sa.ColumnElement[bool]:
+    return sa.and_(
         table.c.workspace_id == line.c.workspace_id,
         table.c.channel == line.c.channel,
         table.c.target_id == line.c.target_id,
     )
 
 
-def _starts_due() -> ColumnElement[bool]:
+def _starts_due() -> sa.ColumnElement[bool]:
     """True while deliveries wait in a line whose circuit may be tried."""
-    line = _lines(true())
-    paused = exists(_line.target_id).where(
-        _same_line(line, delivery_line), _line.retry_at > func.now()
+    line = _lines(sa.true())
+    paused = sa.exists(_line.target_id).where(
+        _same_line(line, commands.delivery_line), _line.retry_at > sa.func.now()
     )
-    return exists(select(literal(1)).select_from(line).where(~paused.correlate(line)))
+    return sa.exists(sa.select(sa.literal(1)).select_from(line).where(~paused.correlate(line)))
 
 
 STARTS_DUE = _starts_due()
 
 
-def _next_of_lines(own: ColumnElement[bool]) -> Select[Any]:
+def _next_of_lines(own: sa.ColumnElement[bool]) -> sa.Select[Any]:
     """The deliveries that their lines have room for, and the `turn` of each in its line."""
     line = _lines(own)
     works_well = (_line.failures == 0) & _line.succeeded_at.is_not(None)
-    line_limit = case(
+    line_limit = sa.case(
         (_line.retry_at > _NOW, 0),
         (_line.retry_at.is_not(None), 1),
-        (works_well, bindparam("line_room", type_=Integer)),
+        (works_well, sa.bindparam("line_room", type_=sa.Integer)),
         else_=1,
     )
-    under_way = select(func.count()).where(EXECUTING, _same_line(line, delivery)).correlate(line)
+    under_way = (
+        sa.select(sa.func.count())
+        .where(commands.EXECUTING, _same_line(line, commands.delivery))
+        .correlate(line)
+    )
     room = (
-        select(line_limit.label("most"), under_way.scalar_subquery().label("under_way"))
+        sa.select(line_limit.label("most"), under_way.scalar_subquery().label("under_way"))
         .select_from(
-            select(literal(1)).subquery().outerjoin(delivery_line, _same_line(line, delivery_line))
+            sa.select(sa.literal(1))
+            .subquery()
+            .outerjoin(commands.delivery_line, _same_line(line, commands.delivery_line))
         )
         .correlate(line)
         .lateral("room")
     )
     due = (
-        select(_one.id, _one.created_at)
+        sa.select(_one.id, _one.created_at)
         .where(
-            WAITING,
-            _same_line(line, delivery),
-            or_(_one.next_attempt_at.is_(None), _one.next_attempt_at <= _NOW),
+            commands.WAITING,
+            _same_line(line, commands.delivery),
+            sa.or_(_one.next_attempt_at.is_(None), _one.next_attempt_at <= _NOW),
             _one.expires_at > _NOW,
         )
         .order_by(_one.created_at, _one.id)
-        .limit(func.greatest(room.c.most - room.c.under_way, 0))
+        .limit(sa.func.greatest(room.c.most - room.c.under_way, 0))
         .correlate(line, room)
         .lateral("due")
     )
-    place = func.row_number().over(
-        partition_by=tuple_(*line.c), order_by=(due.c.created_at, due.c.id)
+    place = sa.func.row_number().over(
+        partition_by=sa.tuple_(*line.c), order_by=(due.c.created_at, due.c.id)
     )
-    return select(
-        line.c.workspace_id,
-        due.c.id,
-        due.c.created_at,
-        (place + room.c.under_way).label("turn"),
-    ).select_from(line.join(room, true()).join(due, true()))
+    turn = (place + room.c.under_way).label("turn")
+    return sa.select(line.c.workspace_id, due.c.id, due.c.created_at, turn).select_from(
+        line.join(room, sa.true()).join(due, sa.true())
+    )
 
 
-def _behind() -> Select[Any]:
-    following = _next_of_lines(true()).subquery()
-    return select(following.c.workspace_id).distinct().limit(MOST_WORKSPACES)
+def _behind() -> sa.Select[Any]:
+    following = _next_of_lines(sa.true()).subquery()
+    return sa.select(following.c.workspace_id).distinct().limit(MOST_WORKSPACES)
 
 
-def _next_of_workspace() -> Select[Any]:
-    here = bindparam("workspace_id", type_=Uuid)
+def _next_of_workspace() -> sa.Select[Any]:
+    here = sa.bindparam("workspace_id", type_=sa.Uuid)
     following = _next_of_lines(_one.workspace_id == here).subquery()
-    under_way = select(func.count()).where(EXECUTING, _one.workspace_id == here)
-    room = cast(bindparam("workspace_room", type_=Integer), Integer) - under_way.scalar_subquery()
+    under_way = sa.select(sa.func.count()).where(commands.EXECUTING, _one.workspace_id == here)
+    room = (
+        sa.cast(sa.bindparam("workspace_room", type_=sa.Integer), sa.Integer)
+        - under_way.scalar_subquery()
+    )
     batch = (
-        select(following.c.id, following.c.turn)
+        sa.select(following.c.id, following.c.turn)
         .order_by(following.c.turn, following.c.created_at, following.c.id)
-        .limit(func.greatest(room, 0))
+        .limit(sa.func.greatest(room, 0))
         .cte("chosen")
     )
     columns = (_one.id, _one.workspace_id, _one.channel, _one.subject_id, _one.executions)
     return (
-        select(*columns)
+        sa.select(*columns)
         .join(batch, batch.c.id == _one.id)
         # The join alone may go through all open deliveries for each of the batch.
-        .where(WAITING, is_among(_one.id, select(batch.c.id)))
+        .where(commands.WAITING, is_among(_one.id, sa.select(batch.c.id)))
         .order_by(batch.c.turn, _one.created_at, _one.id)
-        .with_for_update(of=delivery, skip_locked=True)
+        .with_for_update(of=commands.delivery, skip_locked=True)
     )
 
 
-_BEHIND, _NEXT = PreparedStatement(_behind()), PreparedStatement(_next_of_workspace(), Delivery)
+_BEHIND, _NEXT = (
+    PreparedStatement(_behind()),
+    PreparedStatement(_next_of_workspace(), commands.Delivery),
+)
 
 
 async def workspaces_to_start(work: Work) -> Sequence[Id]:
@@ -386,8 +372,8 @@ async def start_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
 
     What another worker is about to start is left to it.
     """
-    place = func.hashtextextended(f"deliveries/{workspace_id}", 0)
-    if not await work.scalar(select(func.pg_try_advisory_xact_lock(place))):
+    place = sa.func.hashtextextended(f"deliveries/{workspace_id}", 0)
+    if not await work.scalar(sa.select(sa.func.pg_try_advisory_xact_lock(place))):
         return 0
     parameters = {
         "workspace_id": workspace_id,
@@ -399,7 +385,7 @@ async def start_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
     if not following:
         return 0
     await work.execute(
-        update(delivery)
+        sa.update(commands.delivery)
         .where(_one.id.in_([row.id for row in following]))
         .values(executing=True, executions=_one.executions + 1)
     )
@@ -409,7 +395,9 @@ async def start_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
             "family": Family.DELIVERY,
             "workspace_id": workspace_id,
             "subject_id": row.id,
-            "request": request_of(DeliveryChannel(row.channel), row.subject_id, row.executions + 1),
+            "request": commands.request_of(
+                rules.DeliveryChannel(row.channel), row.subject_id, row.executions + 1
+            ),
         }
         for row in following
     ]
@@ -420,11 +408,11 @@ async def start_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
 async def expire_deliveries(work: UnitOfWork) -> int:
     """End deliveries that waited until their time was over; to be called until it gives 0."""
     over = (
-        select(_one.id)
-        .where(WAITING, _one.expires_at <= work.now)
+        sa.select(_one.id)
+        .where(commands.WAITING, _one.expires_at <= work.now)
         .order_by(_one.expires_at)
         .limit(MOST_EXPIRED)
         .with_for_update(skip_locked=True)
     )
     ids = [row.id for row in await work.rows(over)]
-    return await end_unsent(work, ids, EXPIRED)
+    return await commands.end_unsent(work, ids, rules.EXPIRED)

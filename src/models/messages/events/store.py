@@ -4,28 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
+import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    ColumnElement,
-    Identity,
-    Index,
-    Select,
-    Text,
-    UniqueConstraint,
-    Uuid,
-    bindparam,
-    cast,
-    column,
-    func,
-    insert,
-    literal,
-    literal_column,
-    or_,
-    select,
-    text,
-)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
@@ -49,17 +29,21 @@ class TriggerEvent(SQLModel, table=True):
 
     __tablename__ = "trigger_event"
     __table_args__ = (
-        UniqueConstraint("event_id"),
-        Index("ix_trigger_event_workspace_id_id", "workspace_id", "id"),
+        sa.UniqueConstraint("event_id"),
+        sa.Index("ix_trigger_event_workspace_id_id", "workspace_id", "id"),
     )
 
-    id: int = Field(sa_type=BigInteger, sa_column_args=[Identity(always=True)], primary_key=True)
+    id: int = Field(
+        sa_type=sa.BigInteger, sa_column_args=[sa.Identity(always=True)], primary_key=True
+    )
     event_id: Id
     workspace_id: Id
     kind: str
     subject_id: Id
     payload: dict[str, Any] = Field(sa_type=JSONB)
-    chain: list[Id] = Field(sa_type=ARRAY(Uuid), sa_column_kwargs={"server_default": text("'{}'")})
+    chain: list[Id] = Field(
+        sa_type=sa.ARRAY(sa.Uuid), sa_column_kwargs={"server_default": sa.text("'{}'")}
+    )
     attempts: int = 0
     created_at: datetime = Field(sa_type=Timestamp)
     due_at: datetime = Field(sa_type=Timestamp)
@@ -79,7 +63,7 @@ class AutomationSubscription(SQLModel, table=True):
     __tablename__ = "automation_subscription"
     __table_args__ = (
         same_workspace("automation_id", "automation.id"),
-        Index("ix_automation_subscription_subject", "workspace_id", "kind", "subject_id"),
+        sa.Index("ix_automation_subscription_subject", "workspace_id", "kind", "subject_id"),
         partial_index(
             "ix_automation_subscription_next_poll_at",
             "next_poll_at",
@@ -92,9 +76,11 @@ class AutomationSubscription(SQLModel, table=True):
     kind: str
     subject_id: Id | None = None
     dormant: str | None = None
-    include_system: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    include_system: bool = Field(
+        default=False, sa_column_kwargs={"server_default": sa.text("false")}
+    )
     after_event: int = Field(
-        default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": text("0")}
+        default=0, sa_type=sa.BigInteger, sa_column_kwargs={"server_default": sa.text("0")}
     )
     polled_until: datetime | None = Field(default=None, sa_type=Timestamp)
     next_poll_at: datetime | None = Field(default=None, sa_type=Timestamp)
@@ -114,10 +100,11 @@ class _Subscribers(Protocol):
 
 
 _RECORD_SUBSCRIBERS = PreparedStatement(
-    select(func.bool_or(_subscription.include_system).label("include_system")).where(
-        _subscription.workspace_id == bindparam("workspace_id", type_=Uuid),
-        _subscription.kind == func.any(literal(list(RECORD_SUBSCRIPTIONS), ARRAY(Text))),
-        _subscription.subject_id == bindparam("database_id", type_=Uuid),
+    sa.select(sa.func.bool_or(_subscription.include_system).label("include_system")).where(
+        _subscription.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+        _subscription.kind
+        == sa.func.any(sa.literal(list(RECORD_SUBSCRIPTIONS), sa.ARRAY(sa.Text))),
+        _subscription.subject_id == sa.bindparam("database_id", type_=sa.Uuid),
     ),
     _Subscribers,
 )
@@ -135,35 +122,35 @@ async def has_record_subscriber(
     return found.include_system is not None and (found.include_system or not system)
 
 
-def waiting_events() -> Select[Any]:
+def waiting_events() -> sa.Select[Any]:
     """The number of events that wait for the dispatcher, and the moment of the oldest of them."""
-    oldest: ColumnElement[Any] = func.min(trigger_event.c.created_at).label("oldest")
-    waiting: ColumnElement[Any] = func.count().label("waiting")
-    return select(waiting, oldest)
+    oldest: sa.ColumnElement[Any] = sa.func.min(trigger_event.c.created_at).label("oldest")
+    waiting: sa.ColumnElement[Any] = sa.func.count().label("waiting")
+    return sa.select(waiting, oldest)
 
 
 _ROWS = (
-    func.jsonb_to_recordset(cast(bindparam("rows", type_=Text), JSONB))
-    .table_valued(column("event_id", Uuid), column("payload", JSONB))
+    sa.func.jsonb_to_recordset(sa.cast(sa.bindparam("rows", type_=sa.Text), JSONB))
+    .table_valued(sa.column("event_id", sa.Uuid), sa.column("payload", JSONB))
     .render_derived(name="entry", with_types=True)
 )
-_NOW = bindparam("now", type_=Timestamp)
+_NOW = sa.bindparam("now", type_=Timestamp)
 _EVENT = {
     "event_id": _ROWS.c.event_id,
-    "workspace_id": bindparam("workspace_id", type_=Uuid),
-    "kind": literal(EventKind.RECORD_CHANGED.value, Text),
-    "subject_id": bindparam("database_id", type_=Uuid),
+    "workspace_id": sa.bindparam("workspace_id", type_=sa.Uuid),
+    "kind": sa.literal(EventKind.RECORD_CHANGED.value, sa.Text),
+    "subject_id": sa.bindparam("database_id", type_=sa.Uuid),
     "payload": _ROWS.c.payload,
-    "chain": bindparam("chain", type_=ARRAY(Uuid)),
-    "attempts": literal_column("0"),
+    "chain": sa.bindparam("chain", type_=sa.ARRAY(sa.Uuid)),
+    "attempts": sa.literal_column("0"),
     "created_at": _NOW,
     "due_at": _NOW,
 }
 
 # Event ids were made in the order of the writes, and so they are numbered.
 _EMIT_CHANGES = PreparedStatement(
-    insert(trigger_event).from_select(
-        list(_EVENT), select(*_EVENT.values()).order_by(_ROWS.c.event_id)
+    sa.insert(trigger_event).from_select(
+        list(_EVENT), sa.select(*_EVENT.values()).order_by(_ROWS.c.event_id)
     )
 )
 
@@ -198,8 +185,8 @@ async def emit(
         "created_at": work.now,
         "due_at": work.now,
     }
-    values = [literal(value, trigger_event.c[name].type) for name, value in event.items()]
-    row = select(*values).where(_has_subscriber(workspace_id, kind, subject_id))
+    values = [sa.literal(value, trigger_event.c[name].type) for name, value in event.items()]
+    row = sa.select(*values).where(_has_subscriber(workspace_id, kind, subject_id))
     kept = await work.execute(
         upsert(trigger_event)
         .from_select(list(event), row)
@@ -209,14 +196,14 @@ async def emit(
         work.notify_workers = True
 
 
-def _has_subscriber(workspace_id: Id, kind: EventKind, subject_id: Id) -> ColumnElement[bool]:
+def _has_subscriber(workspace_id: Id, kind: EventKind, subject_id: Id) -> sa.ColumnElement[bool]:
     subscription = automation_subscription.c
     return (
-        select(literal(1))
+        sa.select(sa.literal(1))
         .where(
             subscription.workspace_id == workspace_id,
             subscription.kind == kind,
-            or_(subscription.subject_id == subject_id, subscription.subject_id.is_(None)),
+            sa.or_(subscription.subject_id == subject_id, subscription.subject_id.is_(None)),
         )
         .exists()
     )

@@ -4,18 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ColumnElement,
-    ForeignKeyConstraint,
-    Index,
-    Select,
-    UniqueConstraint,
-    Uuid,
-    bindparam,
-    delete,
-    select,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -25,13 +14,7 @@ from models.core.bounds import require_place
 from models.core.lifecycle import commands as lifecycle
 from models.core.lifecycle.commands import WorkTable
 from models.core.purging import MAX_ROWS, purge
-from models.messages.jobs.rules import (
-    JOB_LIFECYCLE,
-    OPEN_JOB,
-    SEALED_INPUT,
-    JobStatus,
-    sealed_input_place,
-)
+from models.messages.jobs import rules
 from models.people.members import role_of
 from runtime.crypto import sealed
 from runtime.database import UnitOfWork
@@ -62,29 +45,33 @@ class Job(SQLModel, table=True):
 
     __tablename__ = "job"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        one_of("status", JobStatus),
-        Index("ix_job_workspace_id_family_subject_id", "workspace_id", "family", "subject_id"),
-        Index(
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        one_of("status", rules.JobStatus),
+        sa.Index("ix_job_workspace_id_family_subject_id", "workspace_id", "family", "subject_id"),
+        sa.Index(
             "ix_job_open_workspace_export",
             "workspace_id",
             unique=True,
-            postgresql_where=text(
-                f"family = '{Family.WORKSPACE_EXPORT}' AND status IN ({listed(OPEN_JOB)})"
+            postgresql_where=sa.text(
+                f"family = '{Family.WORKSPACE_EXPORT}' AND status IN ({listed(rules.OPEN_JOB)})"
             ),
         ),
-        Index(
+        sa.Index(
             "ix_job_open_line",
             *("workspace_id", "family"),
-            postgresql_where=text(f"status IN ({listed(OPEN_JOB)})"),
+            postgresql_where=sa.text(f"status IN ({listed(rules.OPEN_JOB)})"),
         ),
-        Index(
+        sa.Index(
             "ix_job_dispatched",
             *("workspace_id", "family"),
-            postgresql_where=text(f"dispatched_at IS NOT NULL AND status IN ({listed(OPEN_JOB)})"),
+            postgresql_where=sa.text(
+                f"dispatched_at IS NOT NULL AND status IN ({listed(rules.OPEN_JOB)})"
+            ),
         ),
-        Index("ix_job_open", "id", postgresql_where=text(f"status IN ({listed(OPEN_JOB)})")),
+        sa.Index(
+            "ix_job_open", "id", postgresql_where=sa.text(f"status IN ({listed(rules.OPEN_JOB)})")
+        ),
     )
 
     id: Id = Field(primary_key=True)
@@ -96,7 +83,9 @@ class Job(SQLModel, table=True):
     input: dict[str, Any] = Field(
         sa_type=JSONB,
         sa_column_kwargs=sealed(
-            lambda row: sealed_input_place(row.id), member=SEALED_INPUT, short_lived=True
+            lambda row: rules.sealed_input_place(row.id),
+            member=rules.SEALED_INPUT,
+            short_lived=True,
         ),
     )
     progress: dict[str, Any] = Field(sa_type=JSONB)
@@ -111,7 +100,7 @@ class Job(SQLModel, table=True):
 
 job = table_of(Job)
 
-JOBS = WorkTable(job, JOB_LIFECYCLE, family=job.c.family)
+JOBS = WorkTable(job, rules.JOB_LIFECYCLE, family=job.c.family)
 
 
 class JobRow(Protocol):
@@ -134,10 +123,10 @@ class JobRow(Protocol):
 
 
 _JOB = PreparedStatement(
-    select(job).where(
-        job.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-        job.c.id == bindparam("id", type_=Uuid),
-        job.c.family == bindparam("family"),
+    sa.select(job).where(
+        job.c.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+        job.c.id == sa.bindparam("id", type_=sa.Uuid),
+        job.c.family == sa.bindparam("family"),
     ),
     JobRow,
 )
@@ -146,9 +135,11 @@ JOB = job.c
 """The columns of jobs in `jobs_of`."""
 
 
-def jobs_of(workspace_id: Id, family: Family, *columns: ColumnElement[Any]) -> Select[Any]:
+def jobs_of(workspace_id: Id, family: Family, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
     """These columns of the jobs of a family in a workspace, closed ones too."""
-    return select(*columns).where(job.c.workspace_id == workspace_id, job.c.family == family.value)
+    return sa.select(*columns).where(
+        job.c.workspace_id == workspace_id, job.c.family == family.value
+    )
 
 
 async def find_job(work: UnitOfWork, workspace_id: Id, family: Family, job_id: Id) -> JobRow:
@@ -195,9 +186,9 @@ async def succeeded_job(
     otherwise, and `InProgressError` with `in_progress`, when given, while it is open.
     """
     found = await find_job(work, workspace_id, family, job_id)
-    if found.status == JobStatus.SUCCEEDED:
+    if found.status == rules.JobStatus.SUCCEEDED:
         return found
-    if found.status not in OPEN_JOB:
+    if found.status not in rules.OPEN_JOB:
         raise ConflictError(found.error or failed)
     if in_progress is not None:
         raise InProgressError(in_progress)
@@ -318,8 +309,8 @@ async def hold_job(work: UnitOfWork, job_id: Id) -> JobRow | None:
     progress of the other.
     """
     row = await lifecycle.hold(work, JOBS, job_id, of=JobRow)
-    if row is not None and row.status == JobStatus.QUEUED:
-        await lifecycle.move(work, JOBS, job_id, JobStatus.RUNNING, started_at=work.now)
+    if row is not None and row.status == rules.JobStatus.QUEUED:
+        await lifecycle.move(work, JOBS, job_id, rules.JobStatus.RUNNING, started_at=work.now)
     return row
 
 
@@ -339,7 +330,7 @@ async def record_failure(work: UnitOfWork, job_id: Id, error: str, error_code: s
 
 
 async def close_job(
-    work: UnitOfWork, job_id: Id, status: JobStatus, *, result: JsonObject | None = None
+    work: UnitOfWork, job_id: Id, status: rules.JobStatus, *, result: JsonObject | None = None
 ) -> bool:
     """End an open job for ever; False when it was closed before."""
     return bool(await lifecycle.finish(work, JOBS, [job_id], status, result=result))
@@ -347,8 +338,8 @@ async def close_job(
 
 async def cancel_job(work: UnitOfWork, job: JobRow) -> None:
     """Cancel an open job: at once before it begins, else when its effects are reverted."""
-    this = JOBS.table.c.id == job.id, JOBS.table.c.status == JobStatus.QUEUED
-    cancelled = JOBS.moving(JobStatus.CANCELLED).where(*this).values(completed_at=work.now)
+    this = JOBS.table.c.id == job.id, JOBS.table.c.status == rules.JobStatus.QUEUED
+    cancelled = JOBS.moving(rules.JobStatus.CANCELLED).where(*this).values(completed_at=work.now)
     await work.execute(cancelled)
     work.answered.add(job.id)
     family = Family(job.family)
@@ -358,7 +349,7 @@ async def cancel_job(work: UnitOfWork, job: JobRow) -> None:
 async def forget_job(work: UnitOfWork, workspace_id: Id, job_id: Id) -> None:
     """Remove a job that has ended, whose result is not to be read later."""
     await work.execute(
-        delete(JOBS.table).where(
+        sa.delete(JOBS.table).where(
             JOBS.table.c.workspace_id == workspace_id, JOBS.table.c.id == job_id, ~JOBS.is_open
         )
     )
@@ -372,11 +363,11 @@ async def purge_jobs(
     Returns the number of removed rows, at most `limit`; call it until that is 0.
     """
     old = (
-        select(job.c.id)
+        sa.select(job.c.id)
         .where(
             # Accepted before it ended: the oldest ids are all that is looked at.
             job.c.id < least_id(before),
-            job.c.status.not_in(OPEN_JOB),
+            job.c.status.not_in(rules.OPEN_JOB),
             job.c.completed_at < before,
             *([] if family is None else [job.c.family == family.value]),
         )
@@ -387,5 +378,5 @@ async def purge_jobs(
 
 async def open_jobs(work: UnitOfWork, job_ids: Collection[Id]) -> set[Id]:
     """The jobs among these that have not ended."""
-    found = select(job.c.id).where(job.c.id.in_(job_ids), job.c.status.in_(OPEN_JOB))
+    found = sa.select(job.c.id).where(job.c.id.in_(job_ids), job.c.status.in_(rules.OPEN_JOB))
     return {row.id for row in await work.rows(found)}

@@ -10,28 +10,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Uuid, any_, literal, select, update
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Principal, Role
 from models.core.base import Id, JsonObject
+from models.messages import notification_preferences
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
-from models.messages.notification_preferences import (
-    Listener,
-    NoticeChannel,
-    NotificationKind,
-    listeners,
-    wants,
-)
-from models.messages.notifications.queries import (
-    ArchiveNotifications,
-    MarkRead,
-    Notification,
-    NotificationsArchived,
-    NotificationsRead,
-    notification,
-)
+from models.messages.notifications import queries
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from models.people.members import roles_among
@@ -42,10 +29,10 @@ from runtime.ids import new_id, parse_id
 
 ACTS = frozenset(
     {
-        NotificationKind.MENTION,
-        NotificationKind.COMMENT,
-        NotificationKind.ASSIGNMENT,
-        NotificationKind.SHARE,
+        notification_preferences.NotificationKind.MENTION,
+        notification_preferences.NotificationKind.COMMENT,
+        notification_preferences.NotificationKind.ASSIGNMENT,
+        notification_preferences.NotificationKind.SHARE,
     }
 )
 """Kinds of what somebody has done: they themselves are not notified."""
@@ -86,14 +73,14 @@ async def viewers_of(
 MOST_AT_ONCE = 10_000
 """Notifications that `all` and `allRead` reach in one call, the newest first."""
 
-_notification = notification.c
+_notification = queries.notification.c
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     """One message to several users; a user who has one with this `key` gets no second."""
 
-    kind: NotificationKind
+    kind: notification_preferences.NotificationKind
     title: str
     body: str = ""
     item_id: Id | None = None
@@ -123,9 +110,12 @@ async def notify_each(
     everybody = {user_id for user_ids, _ in groups for user_id in user_ids}
     if not everybody:
         return set()
-    found = await work.rows(listeners(roles_among(workspace_id, everybody)), of=Listener)
+    found = await work.rows(
+        notification_preferences.listeners(roles_among(workspace_id, everybody)),
+        of=notification_preferences.Listener,
+    )
     members = {user.user_id: user for user in sorted(found, key=lambda user: user.user_id)}
-    addressed: list[tuple[Listener, dict[str, Any]]] = []
+    addressed: list[tuple[notification_preferences.Listener, dict[str, Any]]] = []
     for user_ids, notice in groups:
         roles = {id_: Role(user.role) for id_, user in members.items() if id_ in user_ids}
         seeing = await viewers_of(work, workspace_id, notice.item_id, roles)
@@ -141,27 +131,37 @@ def _others(user_ids: Collection[Id], notice: Notice) -> set[Id]:
     return set(user_ids) - did
 
 
-async def _store(work: UnitOfWork, addressed: Sequence[tuple[Listener, dict[str, Any]]]) -> None:
+async def _store(
+    work: UnitOfWork, addressed: Sequence[tuple[notification_preferences.Listener, dict[str, Any]]]
+) -> None:
     """Write the notifications that are not there yet, and have them delivered."""
     ids = [row["id"] for _, row in addressed]
-    known = await work.rows(select(_notification.id).where(_notification.id == any_(_uuids(ids))))
+    known = await work.rows(
+        sa.select(_notification.id).where(_notification.id == sa.any_(_uuids(ids)))
+    )
     there = {row.id for row in known}
     fresh = {row["id"]: (user, row) for user, row in addressed if row["id"] not in there}
     if not fresh:
         return
     rows = [row for _, row in fresh.values()]
     # Row by row: a statement for all has room for some thousand members.
-    await work.execute(upsert(notification).on_conflict_do_nothing(index_elements=["id"]), rows)
+    await work.execute(
+        upsert(queries.notification).on_conflict_do_nothing(index_elements=["id"]), rows
+    )
     wanted = [one for user, row in fresh.values() for one in _deliveries(row, user)]
     await accept_deliveries(work, wanted)
 
 
-def _uuids(ids: Sequence[Id]) -> ColumnElement[Any]:
-    return literal(list(ids), ARRAY(Uuid))
+def _uuids(ids: Sequence[Id]) -> sa.ColumnElement[Any]:
+    return sa.literal(list(ids), sa.ARRAY(sa.Uuid))
 
 
-def _row(work: UnitOfWork, workspace_id: Id, user: Listener, notice: Notice) -> dict[str, Any]:
-    in_app = wants(user.choices, notice.kind, NoticeChannel.IN_APP)
+def _row(
+    work: UnitOfWork, workspace_id: Id, user: notification_preferences.Listener, notice: Notice
+) -> dict[str, Any]:
+    in_app = notification_preferences.wants(
+        user.choices, notice.kind, notification_preferences.NoticeChannel.IN_APP
+    )
     return {
         "id": new_id()
         if notice.key is None
@@ -181,13 +181,19 @@ def _row(work: UnitOfWork, workspace_id: Id, user: Listener, notice: Notice) -> 
     }
 
 
-def _deliveries(row: Mapping[str, Any], user: Listener) -> Iterator[NewDelivery]:
+def _deliveries(
+    row: Mapping[str, Any], user: notification_preferences.Listener
+) -> Iterator[NewDelivery]:
     """A notification by push to each device of its user, and by mail."""
-    kind = NotificationKind(row["kind"])
+    kind = notification_preferences.NotificationKind(row["kind"])
     targets = [(DeliveryChannel.PUSH, device_id) for device_id in user.devices]
-    if not wants(user.choices, kind, NoticeChannel.PUSH):
+    if not notification_preferences.wants(
+        user.choices, kind, notification_preferences.NoticeChannel.PUSH
+    ):
         targets = []
-    if wants(user.choices, kind, NoticeChannel.MAIL):
+    if notification_preferences.wants(
+        user.choices, kind, notification_preferences.NoticeChannel.MAIL
+    ):
         targets.append((DeliveryChannel.MAIL, user.user_id))
     for channel, target_id in targets:
         yield NewDelivery(
@@ -199,8 +205,8 @@ def _deliveries(row: Mapping[str, Any], user: Listener) -> Iterator[NewDelivery]
 
 
 async def mark_read(
-    work: UnitOfWork, principal: Principal, places: Collection[Id], body: MarkRead
-) -> NotificationsRead:
+    work: UnitOfWork, principal: Principal, places: Collection[Id], body: queries.MarkRead
+) -> queries.NotificationsRead:
     """Mark the principal's notifications in these workspaces read.
 
     Of ids that name nothing readable a single one raises `NotFoundError`; others are left out.
@@ -208,15 +214,18 @@ async def mark_read(
     found = await _held(work, principal, places, body.named, _notification.read_at.is_(None))
     unread = [row for row in found if row.read_at is None]
     await _change(work, principal, unread, EventType.NOTIFICATION_READ, read_at=work.now)
-    return NotificationsRead(
+    return queries.NotificationsRead(
         notification_ids=[row.id for row in found],
         read_at=_since(work, [row.read_at for row in found]),
     )
 
 
 async def archive(
-    work: UnitOfWork, principal: Principal, places: Collection[Id], body: ArchiveNotifications
-) -> NotificationsArchived:
+    work: UnitOfWork,
+    principal: Principal,
+    places: Collection[Id],
+    body: queries.ArchiveNotifications,
+) -> queries.NotificationsArchived:
     """Archive what is read of the principal's notifications; what is unread is left as it is.
 
     Of ids that name nothing readable a single one raises `NotFoundError`; others are left out.
@@ -226,7 +235,7 @@ async def archive(
     read = [row for row in found if row.read_at is not None]
     fresh = [row for row in read if row.archived_at is None]
     await _change(work, principal, fresh, EventType.NOTIFICATION_ARCHIVED, archived_at=work.now)
-    return NotificationsArchived(
+    return queries.NotificationsArchived(
         notification_ids=[row.id for row in read],
         archived_at=_since(work, [row.archived_at for row in read]),
     )
@@ -237,11 +246,11 @@ async def _held(
     principal: Principal,
     places: Collection[Id],
     ids: Collection[str],
-    waiting: ColumnElement[bool],
-) -> Sequence[Notification]:
+    waiting: sa.ColumnElement[bool],
+) -> Sequence[queries.Notification]:
     """The notifications that are meant, locked, in the order of their ids."""
     own = (_notification.user_id == principal.user_id, _notification.workspace_id.in_(places))
-    columns = select(
+    columns = sa.select(
         _notification.id,
         _notification.workspace_id,
         _notification.read_at,
@@ -252,10 +261,14 @@ async def _held(
         statement = columns.where(_notification.id.in_(sorted(known)))
     else:
         newest = (
-            select(_notification.id).where(*own, waiting).order_by(_notification.created_at.desc())
+            sa.select(_notification.id)
+            .where(*own, waiting)
+            .order_by(_notification.created_at.desc())
         )
         statement = columns.where(_notification.id.in_(newest.limit(MOST_AT_ONCE)), waiting)
-    found = await work.rows(statement.order_by(_notification.id).with_for_update(), of=Notification)
+    found = await work.rows(
+        statement.order_by(_notification.id).with_for_update(), of=queries.Notification
+    )
     if len(ids) == 1 and not found:
         raise NotFoundError("notification")
     return found
@@ -264,7 +277,7 @@ async def _held(
 async def _change(
     work: UnitOfWork,
     principal: Principal,
-    rows: Sequence[Notification],
+    rows: Sequence[queries.Notification],
     kind: EventType,
     **values: datetime,
 ) -> None:
@@ -272,7 +285,9 @@ async def _change(
     if not rows:
         return
     ids = [row.id for row in rows]
-    await work.execute(update(notification).where(_notification.id.in_(ids)).values(values))
+    await work.execute(
+        sa.update(queries.notification).where(_notification.id.in_(ids)).values(values)
+    )
     by_place: dict[Id, list[str]] = defaultdict(list)
     for row in rows:
         by_place[row.workspace_id].append(str(row.id))

@@ -5,35 +5,15 @@ from datetime import datetime
 from typing import Annotated, Any, Protocol, Self
 from uuid import UUID
 
+import sqlalchemy as sa
 from pydantic import Field, model_validator
-from sqlalchemy import (
-    ColumnElement,
-    ForeignKeyConstraint,
-    Index,
-    Select,
-    func,
-    select,
-    text,
-    tuple_,
-)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
 
+from models.core import page_addresses
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id, Input, JsonObject, Moment, Shape
-from models.core.page_addresses import (
-    absolute,
-    alert_rule_page,
-    automation_page,
-    changes_page,
-    incident_page,
-    legacy_import_page,
-    record_page,
-    run_page,
-    source_run_page,
-    workspace_page,
-)
 from models.core.pagination import Listed, PageRequest
 from models.core.statements import first_rows_of_each
 from models.messages.notification_preferences import NotificationKind
@@ -49,15 +29,15 @@ class Notification(SQLModel, table=True):
 
     __tablename__ = "notification"
     __table_args__ = (
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        ForeignKeyConstraint(["user_id"], ["app_user.id"]),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.ForeignKeyConstraint(["user_id"], ["app_user.id"]),
         one_of("kind", NotificationKind),
-        Index("ix_notification_all", *_ORDER),
-        Index("ix_notification_kept", *_ORDER, postgresql_where=text("archived_at IS NULL")),
-        Index(
+        sa.Index("ix_notification_all", *_ORDER),
+        sa.Index("ix_notification_kept", *_ORDER, postgresql_where=sa.text("archived_at IS NULL")),
+        sa.Index(
             "ix_notification_unread",
             *_ORDER,
-            postgresql_where=text("read_at IS NULL AND archived_at IS NULL"),
+            postgresql_where=sa.text("read_at IS NULL AND archived_at IS NULL"),
         ),
     )
 
@@ -191,12 +171,12 @@ class NotificationRow(Protocol):
 
 
 _OF_RUNS: Mapping[str, Callable[[UUID], str]] = {
-    NotificationKind.APPROVAL_REQUEST: run_page,
-    NotificationKind.AUTOMATION_FAILED: run_page,
-    NotificationKind.AUTOMATION_LOOP: run_page,
-    NotificationKind.DATA_SOURCE_FAILED: source_run_page,
-    NotificationKind.IMPORT_FINISHED: source_run_page,
-    NotificationKind.LEGACY_IMPORT: legacy_import_page,
+    NotificationKind.APPROVAL_REQUEST: page_addresses.run_page,
+    NotificationKind.AUTOMATION_FAILED: page_addresses.run_page,
+    NotificationKind.AUTOMATION_LOOP: page_addresses.run_page,
+    NotificationKind.DATA_SOURCE_FAILED: page_addresses.source_run_page,
+    NotificationKind.IMPORT_FINISHED: page_addresses.source_run_page,
+    NotificationKind.LEGACY_IMPORT: page_addresses.legacy_import_page,
 }
 """The pages of runs, by the kind of the notification that names one."""
 
@@ -204,24 +184,30 @@ _OF_RUNS: Mapping[str, Callable[[UUID], str]] = {
 def page_of(notification: NotificationRow) -> str | None:
     """The path of the page; None for what has none."""
     if notification.kind == NotificationKind.ALERT:
-        return alert_rule_page(notification.workspace_id, notification.data["alertRuleId"])
+        return page_addresses.alert_rule_page(
+            notification.workspace_id, notification.data["alertRuleId"]
+        )
     if notification.run_id is None or notification.kind not in _OF_RUNS:
         return _page_of_subject(notification)
     if "incidentId" in notification.data:
-        return incident_page(notification.workspace_id, notification.data["incidentId"])
+        return page_addresses.incident_page(
+            notification.workspace_id, notification.data["incidentId"]
+        )
     # An owner of an imported workspace has that, and not the run that made it.
     if notification.kind == NotificationKind.LEGACY_IMPORT and "workspaceId" in notification.data:
-        return workspace_page(notification.workspace_id)
+        return page_addresses.workspace_page(notification.workspace_id)
     return _OF_RUNS[notification.kind](notification.run_id)
 
 
 def _page_of_subject(notification: NotificationRow) -> str | None:
     if notification.record_id is not None:
-        return record_page(notification.record_id)
+        return page_addresses.record_page(notification.record_id)
     if "changeId" in notification.data:
-        return changes_page(notification.workspace_id, notification.data["changeId"])
+        return page_addresses.changes_page(notification.workspace_id, notification.data["changeId"])
     if "automationId" in notification.data:
-        return automation_page(notification.workspace_id, notification.data["automationId"])
+        return page_addresses.automation_page(
+            notification.workspace_id, notification.data["automationId"]
+        )
     return None
 
 
@@ -268,14 +254,16 @@ async def list_notifications(
     """
     columns = notification.c
 
-    def newest(place: ColumnElement[Id]) -> Select[Any]:
-        own = select(notification).where(columns.user_id == user_id, columns.workspace_id == place)
+    def newest(place: sa.ColumnElement[Id]) -> sa.Select[Any]:
+        own = sa.select(notification).where(
+            columns.user_id == user_id, columns.workspace_id == place
+        )
         if unread_only:
             own = own.where(columns.read_at.is_(None))
         if not include_archived:
             own = own.where(columns.archived_at.is_(None))
         if page.after is not None:
-            own = own.where(tuple_(columns.created_at, columns.id) < tuple_(*page.after))
+            own = own.where(sa.tuple_(columns.created_at, columns.id) < sa.tuple_(*page.after))
         return own.order_by(columns.created_at.desc(), columns.id.desc()).limit(page.fetch)
 
     statement = first_rows_of_each(places, newest)
@@ -287,7 +275,7 @@ async def list_notifications(
 def _shown(row: NotificationRow, public_url: str | None) -> NotificationBody:
     body, path = NotificationBody.model_validate(row), page_of(row)
     if path is not None:
-        body.page_url = absolute(public_url, path)
+        body.page_url = page_addresses.absolute(public_url, path)
     return body
 
 
@@ -295,7 +283,7 @@ async def count_unread(work: UnitOfWork, user_id: Id, workspace_id: Id, most: in
     """The number of notifications of a user in a workspace that wait to be read, up to `most`."""
     columns = notification.c
     waiting = (
-        select(columns.id)
+        sa.select(columns.id)
         .where(
             columns.user_id == user_id,
             columns.workspace_id == workspace_id,
@@ -305,10 +293,10 @@ async def count_unread(work: UnitOfWork, user_id: Id, workspace_id: Id, most: in
         .limit(most)
         .subquery()
     )
-    return int(await work.scalar(select(func.count()).select_from(waiting)))
+    return int(await work.scalar(sa.select(sa.func.count()).select_from(waiting)))
 
 
 async def find_notification(work: UnitOfWork, notification_id: Id) -> NotificationRow | None:
     """A notification by its id, whoever it is for; its delivery reads it."""
     this = notification.c.id == notification_id
-    return await work.first(select(notification).where(this), of=NotificationRow)
+    return await work.first(sa.select(notification).where(this), of=NotificationRow)

@@ -10,29 +10,17 @@ from datetime import datetime
 from itertools import chain, takewhile
 from typing import Protocol
 
-from sqlalchemy import Uuid, bindparam, exists, func, or_, select, update
+import sqlalchemy as sa
 
 from models.core.access.rules import MANAGERS
 from models.core.base import Id, JsonObject
-from models.messages.deliveries.commands import (
-    NewDelivery,
-    accept_deliveries,
-    end_unsent,
-    give_up_waiting,
-    has_room,
-)
+from models.messages.deliveries import commands
 from models.messages.deliveries.rules import EXPIRED, DeliveryChannel
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from models.messages.webhook_endpoints.queries import WebhookEndpoint, webhook_endpoint
 from models.messages.webhook_endpoints.rules import DISABLED, DisabledReason, is_given_up
-from models.messages.workspace_events.log import (
-    EventRow,
-    events_between,
-    events_of_dry_run,
-    has_grown,
-    head,
-)
+from models.messages.workspace_events import log
 from models.messages.workspace_events.rules import EventType
 from models.people.members import members_with
 from runtime.clock import wire_timestamp
@@ -55,14 +43,14 @@ FIRST_WORKSPACE = Id(int=0)
 
 _endpoint = webhook_endpoint.c
 
-_lies_behind = _endpoint.enabled & has_grown(_endpoint.workspace_id, _endpoint.log_position)
-ENDPOINTS_BEHIND = exists(select(_endpoint.id).where(_lies_behind))
+_lies_behind = _endpoint.enabled & log.has_grown(_endpoint.workspace_id, _endpoint.log_position)
+ENDPOINTS_BEHIND = sa.exists(sa.select(_endpoint.id).where(_lies_behind))
 _BEHIND = PreparedStatement(
-    select(_endpoint.workspace_id)
+    sa.select(_endpoint.workspace_id)
     .distinct()
     .where(
         _lies_behind,
-        _endpoint.workspace_id > bindparam("after", type_=Uuid),
+        _endpoint.workspace_id > sa.bindparam("after", type_=sa.Uuid),
     )
     .order_by(_endpoint.workspace_id)
     .limit(MOST_WORKSPACES)
@@ -79,14 +67,14 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
 
     Call it until it returns 0. Endpoints that another worker serves are left to it.
     """
-    until = await head(work, workspace_id)
+    until = await log.head(work, workspace_id)
     statement = (
-        select(webhook_endpoint)
+        sa.select(webhook_endpoint)
         .where(
             _endpoint.workspace_id == workspace_id,
             _endpoint.enabled,
             _endpoint.log_position < until,
-            has_room(
+            commands.has_room(
                 _endpoint.workspace_id,
                 DeliveryChannel.WEBHOOK,
                 _endpoint.id,
@@ -100,7 +88,7 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
     endpoints = await work.rows(statement, of=WebhookEndpoint)
     if not endpoints:
         return 0
-    events = await events_between(
+    events = await log.events_between(
         work,
         workspace_id,
         min(endpoint.log_position for endpoint in endpoints),
@@ -112,11 +100,11 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
     if not events:
         return 0
     deliveries = (_deliveries(event, endpoints) for event in events)
-    await accept_deliveries(work, [*chain.from_iterable(deliveries)])
+    await commands.accept_deliveries(work, [*chain.from_iterable(deliveries)])
     await work.execute(
-        update(webhook_endpoint)
+        sa.update(webhook_endpoint)
         .where(_endpoint.id.in_([one.id for one in endpoints]))
-        .values(log_position=func.greatest(_endpoint.log_position, events[-1].seq))
+        .values(log_position=sa.func.greatest(_endpoint.log_position, events[-1].seq))
     )
     return len(events)
 
@@ -130,16 +118,18 @@ class WantedEvents(Protocol):
     number: int
 
 
-_OWN = _endpoint.workspace_id == bindparam("workspace_id", type_=Uuid), _endpoint.enabled
+_OWN = _endpoint.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid), _endpoint.enabled
 # Most workspaces have no endpoint: then no event is read.
-_TRIED = events_of_dry_run("workspace_id", exists(select(_endpoint.id).where(*_OWN))).subquery()
+_TRIED = log.events_of_dry_run(
+    "workspace_id", sa.exists(sa.select(_endpoint.id).where(*_OWN))
+).subquery()
 _WANTED = PreparedStatement(
-    select(_endpoint.id.label("endpoint_id"), _TRIED.c.type, _TRIED.c.item_id, _TRIED.c.number)
+    sa.select(_endpoint.id.label("endpoint_id"), _TRIED.c.type, _TRIED.c.item_id, _TRIED.c.number)
     .join(
         _TRIED,
-        or_(
-            func.cardinality(_endpoint.event_types) == 0,
-            _TRIED.c.type == func.any(_endpoint.event_types),
+        sa.or_(
+            sa.func.cardinality(_endpoint.event_types) == 0,
+            _TRIED.c.type == sa.func.any(_endpoint.event_types),
         ),
     )
     .where(*_OWN)
@@ -158,27 +148,29 @@ async def expire_untold(work: UnitOfWork, before: datetime, limit: int = MOST_EX
 
     Each becomes a delivery that failed, so that its loss is seen. Call it until it returns 0.
     """
-    old = has_grown(_endpoint.workspace_id, _endpoint.log_position, before)
-    behind = select(webhook_endpoint).where(_endpoint.enabled, old).limit(1)
+    old = log.has_grown(_endpoint.workspace_id, _endpoint.log_position, before)
+    behind = sa.select(webhook_endpoint).where(_endpoint.enabled, old).limit(1)
     # Another process serves a locked endpoint at this moment.
     endpoint = await work.first(behind.with_for_update(skip_locked=True), of=WebhookEndpoint)
     if endpoint is None:
         return 0
     here, place = endpoint.workspace_id, endpoint.log_position
-    until, types = await head(work, here), list(EventType)
-    following = await events_between(work, here, place, until, types=types, user_ids=[], most=limit)
+    until, types = await log.head(work, here), list(EventType)
+    following = await log.events_between(
+        work, here, place, until, types=types, user_ids=[], most=limit
+    )
     events = list(takewhile(lambda event: event.at < before, following))
     if not events:
         return 0
     deliveries = [*chain.from_iterable(_deliveries(event, [endpoint]) for event in events)]
-    await accept_deliveries(work, deliveries)
-    await end_unsent(work, [one.id for one in deliveries], EXPIRED)
-    this = update(webhook_endpoint).where(_endpoint.id == endpoint.id)
+    await commands.accept_deliveries(work, deliveries)
+    await commands.end_unsent(work, [one.id for one in deliveries], EXPIRED)
+    this = sa.update(webhook_endpoint).where(_endpoint.id == endpoint.id)
     await work.execute(this.values(log_position=events[-1].seq))
     return len(events)
 
 
-def payload_of(event: EventRow) -> JsonObject:
+def payload_of(event: log.EventRow) -> JsonObject:
     """The body of a call about an event (Standard Webhooks: type, timestamp, data)."""
     actor = {"type": event.actor_type}
     if event.actor_user_id is not None:
@@ -193,12 +185,14 @@ def payload_of(event: EventRow) -> JsonObject:
     }
 
 
-def _wants(endpoint: WebhookEndpoint, event: EventRow) -> bool:
+def _wants(endpoint: WebhookEndpoint, event: log.EventRow) -> bool:
     chosen = not endpoint.event_types or event.type in endpoint.event_types
     return chosen and event.seq > endpoint.log_position
 
 
-def _deliveries(event: EventRow, endpoints: Sequence[WebhookEndpoint]) -> list[NewDelivery]:
+def _deliveries(
+    event: log.EventRow, endpoints: Sequence[WebhookEndpoint]
+) -> list[commands.NewDelivery]:
     """The deliveries of an event to the endpoints among these that want it."""
     wanting = [endpoint for endpoint in endpoints if _wants(endpoint, event)]
     if not wanting:
@@ -206,7 +200,7 @@ def _deliveries(event: EventRow, endpoints: Sequence[WebhookEndpoint]) -> list[N
     payload = payload_of(event)
     event_id = derived_id("workspace-event", event.workspace_id, event.seq)
     return [
-        NewDelivery(
+        commands.NewDelivery(
             workspace_id=event.workspace_id,
             channel=DeliveryChannel.WEBHOOK,
             subject_id=event_id,
@@ -226,15 +220,15 @@ _WHY = {
 async def endpoint_succeeded(work: UnitOfWork, endpoint_id: Id) -> None:
     """The endpoint has taken an event."""
     failing = _endpoint.id == endpoint_id, _endpoint.failing_since.is_not(None)
-    await work.execute(update(webhook_endpoint).where(*failing).values(failing_since=None))
+    await work.execute(sa.update(webhook_endpoint).where(*failing).values(failing_since=None))
 
 
 async def endpoint_failed(work: UnitOfWork, workspace_id: Id, endpoint_id: Id) -> None:
     """The endpoint has not taken an event; after days of that it is disabled."""
     since = await work.scalar(
-        update(webhook_endpoint)
+        sa.update(webhook_endpoint)
         .where(_endpoint.id == endpoint_id, _endpoint.enabled)
-        .values(failing_since=func.coalesce(_endpoint.failing_since, work.now))
+        .values(failing_since=sa.func.coalesce(_endpoint.failing_since, work.now))
         .returning(_endpoint.failing_since)
     )
     if is_given_up(since, work.now):
@@ -247,14 +241,16 @@ async def disable_endpoint(
     """Disable an endpoint and notify owners and administrators, once; pending deliveries end."""
     enabled = _endpoint.id == endpoint_id, _endpoint.enabled
     url = await work.scalar(
-        update(webhook_endpoint)
+        sa.update(webhook_endpoint)
         .where(*enabled)
         .values(enabled=False, disabled_at=work.now, disabled_reason=reason.value)
         .returning(_endpoint.url)
     )
     if url is None:
         return
-    await give_up_waiting(work, workspace_id, DeliveryChannel.WEBHOOK, endpoint_id, DISABLED)
+    await commands.give_up_waiting(
+        work, workspace_id, DeliveryChannel.WEBHOOK, endpoint_id, DISABLED
+    )
     notice = Notice(
         kind=NotificationKind.SYSTEM,
         title="Webhook endpoint disabled",

@@ -5,17 +5,8 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import (
-    BigInteger,
-    ForeignKeyConstraint,
-    Index,
-    LargeBinary,
-    Select,
-    Text,
-    select,
-    true,
-)
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlmodel import Field as TableField
 from sqlmodel import SQLModel
@@ -48,10 +39,12 @@ class WebhookEndpoint(SQLModel, table=True):
 
     __tablename__ = "webhook_endpoint"
     __table_args__ = (
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
         one_of("disabled_reason", DisabledReason),
-        Index("ix_webhook_endpoint_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        sa.Index(
+            "ix_webhook_endpoint_workspace_id_created_at_id", "workspace_id", "created_at", "id"
+        ),
         partial_index("ix_webhook_endpoint_enabled", "workspace_id", where="enabled"),
     )
 
@@ -59,19 +52,21 @@ class WebhookEndpoint(SQLModel, table=True):
     workspace_id: Id
     url: str
     description: str | None = None
-    event_types: list[str] = TableField(sa_type=ARRAY(Text))
+    event_types: list[str] = TableField(sa_type=ARRAY(sa.Text))
     enabled: bool
     disabled_at: datetime | None = TableField(default=None, sa_type=Timestamp)
     disabled_reason: str | None = None
     failing_since: datetime | None = TableField(default=None, sa_type=Timestamp)
     sealed_secret: bytes = TableField(
-        sa_type=LargeBinary, sa_column_kwargs=sealed(lambda row: secret_place(row.id))
+        sa_type=sa.LargeBinary, sa_column_kwargs=sealed(lambda row: secret_place(row.id))
     )
     sealed_previous_secret: bytes | None = TableField(
-        default=None, sa_type=LargeBinary, sa_column_kwargs=sealed(lambda row: secret_place(row.id))
+        default=None,
+        sa_type=sa.LargeBinary,
+        sa_column_kwargs=sealed(lambda row: secret_place(row.id)),
     )
     previous_secret_until: datetime | None = TableField(default=None, sa_type=Timestamp)
-    log_position: int = TableField(sa_type=BigInteger)
+    log_position: int = TableField(sa_type=sa.BigInteger)
     created_by_user_id: Id
     created_at: datetime = TableField(sa_type=Timestamp)
     updated_at: datetime = TableField(sa_type=Timestamp)
@@ -197,7 +192,7 @@ async def existing_endpoint(
     work: UnitOfWork, workspace_id: Id, endpoint_id: Id
 ) -> WebhookEndpoint | None:
     """An endpoint of a workspace, even one that is disabled; None for one that is gone."""
-    this = select(webhook_endpoint).where(
+    this = sa.select(webhook_endpoint).where(
         _endpoint.workspace_id == workspace_id, _endpoint.id == endpoint_id
     )
     return await work.first(this, of=WebhookEndpoint)
@@ -210,7 +205,7 @@ async def sees_endpoint(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> bool
     return await existing_endpoint(work, actor.workspace_id, endpoint_id) is not None
 
 
-def existing_endpoints(workspace_id: Id, endpoint_ids: Collection[Id]) -> Select[Id]:
+def existing_endpoints(workspace_id: Id, endpoint_ids: Collection[Id]) -> sa.Select[Id]:
     """The ids of the endpoints among these that there are."""
     return endpoints_of(workspace_id).where(_endpoint.id.in_(endpoint_ids))
 
@@ -325,16 +320,16 @@ def secrets_of(keys: KeyRing, row: WebhookEndpoint, now: datetime) -> list[bytes
     return secrets
 
 
-def endpoints_of(workspace_id: Id) -> Select[Any]:
+def endpoints_of(workspace_id: Id) -> sa.Select[Any]:
     """The ids of the endpoints of a workspace."""
-    return select(_endpoint.id).where(_endpoint.workspace_id == workspace_id)
+    return sa.select(_endpoint.id).where(_endpoint.workspace_id == workspace_id)
 
 
 def deliveries_since(
     workspace_id: Id, since: datetime, until: datetime | None = None
-) -> Select[Any]:
+) -> sa.Select[Any]:
     """The deliveries to endpoints of a workspace from one moment on, and before another."""
     return _calls(workspace_id, DELIVERY.id).where(
         DELIVERY.created_at >= since,
-        true() if until is None else DELIVERY.created_at < until,
+        sa.true() if until is None else DELIVERY.created_at < until,
     )

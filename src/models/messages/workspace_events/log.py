@@ -9,24 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    ColumnElement,
-    Index,
-    Select,
-    Text,
-    Uuid,
-    bindparam,
-    column,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    text,
-    true,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -51,10 +34,10 @@ class WorkspaceEvent(SQLModel, table=True):
     """
 
     __tablename__ = "workspace_event"
-    __table_args__ = (Index("ix_workspace_event_workspace_id_seq", "workspace_id", "seq"),)
+    __table_args__ = (sa.Index("ix_workspace_event_workspace_id_seq", "workspace_id", "seq"),)
 
     seq: int = Field(
-        sa_type=BigInteger, sa_column_kwargs={"server_default": text("0")}, primary_key=True
+        sa_type=sa.BigInteger, sa_column_kwargs={"server_default": sa.text("0")}, primary_key=True
     )
     workspace_id: Id
     type: str
@@ -95,7 +78,7 @@ async def append_event(
 ) -> None:
     """Append one event, for one user alone, or for who sees the item."""
     await work.execute(
-        insert(workspace_event).values(
+        sa.insert(workspace_event).values(
             workspace_id=workspace_id,
             type=kind.value,
             at=work.now,
@@ -112,22 +95,22 @@ async def purge_events(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS
     """Delete up to `limit` events from before a moment; return the number. Repeat until 0."""
     # Numbers grow with time, near enough: the oldest events are those with the least.
     oldest = (
-        select(workspace_event.c.seq, workspace_event.c.at)
+        sa.select(workspace_event.c.seq, workspace_event.c.at)
         .order_by(workspace_event.c.seq)
         .limit(limit)
         .with_for_update(skip_locked=True)
         .cte("oldest")
     )
-    old = select(oldest.c.seq).where(oldest.c.at < before)
+    old = sa.select(oldest.c.seq).where(oldest.c.at < before)
     return (
-        await work.execute(delete(workspace_event).where(workspace_event.c.seq.in_(old)))
+        await work.execute(sa.delete(workspace_event).where(workspace_event.c.seq.in_(old)))
     ).rowcount
 
 
 async def purge_events_of(work: UnitOfWork, workspace_id: Id, limit: int = MAX_ROWS) -> int:
     """Delete up to `limit` events of a deleted workspace; return the number. Repeat until 0."""
-    some = select(workspace_event.c.seq).where(workspace_event.c.workspace_id == workspace_id)
-    of_it = delete(workspace_event).where(workspace_event.c.seq.in_(some.limit(limit)))
+    some = sa.select(workspace_event.c.seq).where(workspace_event.c.workspace_id == workspace_id)
+    of_it = sa.delete(workspace_event).where(workspace_event.c.seq.in_(some.limit(limit)))
     return (await work.execute(of_it)).rowcount
 
 
@@ -148,17 +131,17 @@ class RoleChange(Protocol):
 
 async def role_changes(work: UnitOfWork, workspace_id: Id) -> Sequence[RoleChange]:
     """The latest changes of roles in a workspace, the newest first."""
-    of_workspace = select(workspace_event).where(_event.workspace_id == workspace_id)
+    of_workspace = sa.select(workspace_event).where(_event.workspace_id == workspace_id)
     newest = of_workspace.order_by(_event.seq.desc()).limit(_MOST_LOOKED_AT).subquery()
     user_id, role = newest.c.data["userId"].astext, newest.c.data["role"].astext
     columns = newest.c.at, newest.c.actor_user_id, user_id.label("user_id"), role.label("role")
-    changes = select(*columns).where(newest.c.type == EventType.MEMBER_UPDATED)
+    changes = sa.select(*columns).where(newest.c.type == EventType.MEMBER_UPDATED)
     return await work.rows(changes.order_by(newest.c.seq.desc()), of=RoleChange)
 
 
 _HEADS = PreparedStatement(
-    select(column("workspace_id"), column("head")).select_from(
-        func.workspace_event_heads(bindparam("workspace_ids", type_=ARRAY(Uuid)))
+    sa.select(sa.column("workspace_id"), sa.column("head")).select_from(
+        sa.func.workspace_event_heads(sa.bindparam("workspace_ids", type_=sa.ARRAY(sa.Uuid)))
     )
 )
 
@@ -186,19 +169,20 @@ async def head(work: Work, workspace_id: Id) -> int:
 
 
 _BETWEEN = PreparedStatement(
-    select(workspace_event)
+    sa.select(workspace_event)
     .where(
-        _event.workspace_id == bindparam("workspace_id", type_=Uuid),
-        _event.seq > bindparam("after", type_=BigInteger),
-        _event.seq <= bindparam("until", type_=BigInteger),
-        _event.type == func.any(bindparam("types", type_=ARRAY(Text))),
-        or_(
+        _event.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+        _event.seq > sa.bindparam("after", type_=sa.BigInteger),
+        _event.seq <= sa.bindparam("until", type_=sa.BigInteger),
+        _event.type == sa.func.any(sa.bindparam("types", type_=sa.ARRAY(sa.Text))),
+        sa.or_(
             _event.audience_user_id.is_(None),
-            _event.audience_user_id == func.any(bindparam("user_ids", type_=ARRAY(Uuid))),
+            _event.audience_user_id
+            == sa.func.any(sa.bindparam("user_ids", type_=sa.ARRAY(sa.Uuid))),
         ),
     )
     .order_by(_event.seq)
-    .limit(bindparam("most", type_=BigInteger)),
+    .limit(sa.bindparam("most", type_=sa.BigInteger)),
     EventRow,
 )
 
@@ -229,15 +213,15 @@ async def events_between(
     return await _BETWEEN.rows(work, parameters)
 
 
-def events_of_dry_run(workspace_id: str, condition: ColumnElement[bool]) -> Select[Any]:
+def events_of_dry_run(workspace_id: str, condition: sa.ColumnElement[bool]) -> sa.Select[Any]:
     """The events for all members that a dry run has written, counted by type and item.
 
     `workspace_id` names the parameter. Their numbers are negative, and only the dry run sees them.
     """
     return (
-        select(_event.type, _event.item_id, func.count().label("number"))
+        sa.select(_event.type, _event.item_id, sa.func.count().label("number"))
         .where(
-            _event.workspace_id == bindparam(workspace_id, type_=Uuid),
+            _event.workspace_id == sa.bindparam(workspace_id, type_=sa.Uuid),
             _event.seq < 0,
             _event.audience_user_id.is_(None),
             condition,
@@ -247,15 +231,17 @@ def events_of_dry_run(workspace_id: str, condition: ColumnElement[bool]) -> Sele
 
 
 _END_OF_NEXT = PreparedStatement(
-    select(func.max(column("seq")).label("seq"), func.count().label("count")).select_from(
-        select(_event.seq)
+    sa.select(
+        sa.func.max(sa.column("seq")).label("seq"), sa.func.count().label("count")
+    ).select_from(
+        sa.select(_event.seq)
         .where(
-            _event.workspace_id == bindparam("workspace_id", type_=Uuid),
-            _event.seq > bindparam("after", type_=BigInteger),
-            _event.seq <= bindparam("until", type_=BigInteger),
+            _event.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
+            _event.seq > sa.bindparam("after", type_=sa.BigInteger),
+            _event.seq <= sa.bindparam("until", type_=sa.BigInteger),
         )
         .order_by(_event.seq)
-        .limit(bindparam("most", type_=BigInteger))
+        .limit(sa.bindparam("most", type_=sa.BigInteger))
         .subquery()
     )
 )
@@ -269,16 +255,18 @@ async def end_of_next(work: Work, workspace_id: Id, after: int, until: int, *, m
 
 
 def has_grown(
-    workspace_id: ColumnElement[Any], after: ColumnElement[Any], before: datetime | None = None
-) -> ColumnElement[bool]:
+    workspace_id: sa.ColumnElement[Any],
+    after: sa.ColumnElement[Any],
+    before: datetime | None = None,
+) -> sa.ColumnElement[bool]:
     """True when a log has events for all members behind a number, and before a moment."""
     # An EXISTS may become a join, which reads all logs where statistics are older than they are.
     return (
-        select(true())
+        sa.select(sa.true())
         .where(
             _event.workspace_id == workspace_id,
             _event.seq > after,
-            true() if before is None else _event.at < before,
+            sa.true() if before is None else _event.at < before,
             _event.audience_user_id.is_(None),
         )
         .limit(1)
@@ -287,12 +275,12 @@ def has_grown(
 
 
 _GROWN = PreparedStatement(
-    select(_event.workspace_id)
+    sa.select(_event.workspace_id)
     .distinct()
     .where(
-        _event.seq > bindparam("after", type_=BigInteger),
-        _event.seq <= bindparam("until", type_=BigInteger),
-        _event.workspace_id == func.any(bindparam("workspace_ids", type_=ARRAY(Uuid))),
+        _event.seq > sa.bindparam("after", type_=sa.BigInteger),
+        _event.seq <= sa.bindparam("until", type_=sa.BigInteger),
+        _event.workspace_id == sa.func.any(sa.bindparam("workspace_ids", type_=sa.ARRAY(sa.Uuid))),
     )
 )
 

@@ -5,37 +5,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sqlalchemy import ARRAY, Boolean, Text, Uuid, and_, any_, bindparam, func, or_, select, update
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Principal, Role
 from models.core.base import Id, JsonObject
 from models.people.audience_segments import EVERYBODY, segments_of
+from models.people.experiments import rules, shapes
 from models.people.experiments.queries import experiment, experiment_unit
-from models.people.experiments.rules import (
-    WHY_IGNORED,
-    AssignmentUnit,
-    ExperimentStatus,
-    IgnoredBecause,
-    TargetType,
-    Variant,
-    draw,
-)
-from models.people.experiments.shapes import (
-    AssignExperiments,
-    Assignment,
-    Assignments,
-    EventResult,
-    EventsRecorded,
-    ExperimentEvent,
-    RecordEvents,
-)
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
 from runtime.postgresql.statements import PreparedStatement
 
 _experiment = experiment.c
-_NOW = bindparam("now", type_=_experiment.created_at.type)
+_NOW = sa.bindparam("now", type_=_experiment.created_at.type)
 
 
 class LiveRow(Protocol):
@@ -55,34 +38,34 @@ class LiveRow(Protocol):
     variants: Sequence[JsonObject]
 
 
-_RUNS = and_(
-    or_(
-        _experiment.status == ExperimentStatus.RUNNING,
-        and_(
-            _experiment.status == ExperimentStatus.SCHEDULED,
+_RUNS = sa.and_(
+    sa.or_(
+        _experiment.status == rules.ExperimentStatus.RUNNING,
+        sa.and_(
+            _experiment.status == rules.ExperimentStatus.SCHEDULED,
             _experiment.started_at <= _NOW,
         ),
     ),
-    or_(_experiment.ends_at.is_(None), _experiment.ends_at > _NOW),
+    sa.or_(_experiment.ends_at.is_(None), _experiment.ends_at > _NOW),
 )
-_WON = and_(
+_WON = sa.and_(
     _experiment.winner.is_not(None),
-    or_(
-        _experiment.status == ExperimentStatus.COMPLETED,
-        and_(_experiment.status == ExperimentStatus.RUNNING, _experiment.ends_at <= _NOW),
+    sa.or_(
+        _experiment.status == rules.ExperimentStatus.COMPLETED,
+        sa.and_(_experiment.status == rules.ExperimentStatus.RUNNING, _experiment.ends_at <= _NOW),
     ),
 )
 _COLUMNS = [_experiment[name] for name in LiveRow.__annotations__]
 _LIVE = PreparedStatement(
-    select(*_COLUMNS, _RUNS.label("runs"))
+    sa.select(*_COLUMNS, _RUNS.label("runs"))
     .where(
-        or_(_RUNS, _WON),
+        sa.or_(_RUNS, _WON),
         # The automation that is shared out shares out its own runs.
-        _experiment.target_type != TargetType.AUTOMATION_VERSION,
-        or_(
-            bindparam("every", type_=Boolean),
-            _experiment.flag_key == any_(bindparam("flags", type_=ARRAY(Text))),
-            _experiment.id == any_(bindparam("ids", type_=ARRAY(Uuid))),
+        _experiment.target_type != rules.TargetType.AUTOMATION_VERSION,
+        sa.or_(
+            sa.bindparam("every", type_=sa.Boolean),
+            _experiment.flag_key == sa.any_(sa.bindparam("flags", type_=sa.ARRAY(sa.Text))),
+            _experiment.id == sa.any_(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid))),
         ),
     )
     .order_by(_experiment.created_at, _experiment.id)
@@ -98,14 +81,14 @@ class Caller:
     device_id: str | None
     attributes: JsonObject
 
-    def unit(self, kind: AssignmentUnit) -> str | None:
+    def unit(self, kind: rules.AssignmentUnit) -> str | None:
         """The name of the caller as a unit of this kind; None when that was not said."""
         match kind:
-            case AssignmentUnit.USER:
+            case rules.AssignmentUnit.USER:
                 return f"user:{self.user_id}"
-            case AssignmentUnit.WORKSPACE:
+            case rules.AssignmentUnit.WORKSPACE:
                 return None if self.workspace_id is None else f"workspace:{self.workspace_id}"
-            case AssignmentUnit.DEVICE:
+            case rules.AssignmentUnit.DEVICE:
                 return None if self.device_id is None else f"device:{self.device_id}"
 
 
@@ -116,7 +99,7 @@ class Drawn:
 
     row: LiveRow
     unit: str
-    variant: Variant
+    variant: rules.Variant
     runs: bool
 
 
@@ -125,20 +108,24 @@ class LeftOut:
     """An experiment that the caller takes no part in, and why."""
 
     row: LiveRow
-    reason: IgnoredBecause
+    reason: rules.IgnoredBecause
 
 
 async def assign(
-    work: UnitOfWork, principal: Principal, roles: Mapping[Id, Role], body: AssignExperiments
-) -> Assignments:
+    work: UnitOfWork, principal: Principal, roles: Mapping[Id, Role], body: shapes.AssignExperiments
+) -> shapes.Assignments:
     """The variants of the caller. Raises NotFoundError for a workspace they are not in."""
     caller = caller_of(principal, roles, body)
     drawn = await draw_all(work, caller, body.flag_keys, [])
-    return Assignments(assignments=[_assignment(one) for one in drawn if isinstance(one, Drawn)])
+    return shapes.Assignments(
+        assignments=[_assignment(one) for one in drawn if isinstance(one, Drawn)]
+    )
 
 
 def caller_of(
-    principal: Principal, roles: Mapping[Id, Role], body: AssignExperiments | RecordEvents
+    principal: Principal,
+    roles: Mapping[Id, Role],
+    body: shapes.AssignExperiments | shapes.RecordEvents,
 ) -> Caller:
     workspace_id = body.workspace_id or principal.key_workspace_id
     if workspace_id is not None and workspace_id not in roles:
@@ -166,7 +153,7 @@ async def draw_all(
             attributes=caller.attributes,
         )
     return [
-        LeftOut(outcome.row, IgnoredBecause.NOT_IN_AUDIENCE)
+        LeftOut(outcome.row, rules.IgnoredBecause.NOT_IN_AUDIENCE)
         if isinstance(outcome, Drawn) and outcome.row.audience not in belongs
         else outcome
         for outcome in outcomes
@@ -174,24 +161,28 @@ async def draw_all(
 
 
 def _draw(row: LiveRow, caller: Caller, *, runs: bool) -> Drawn | LeftOut:
-    unit = caller.unit(AssignmentUnit(row.assignment_unit))
+    unit = caller.unit(rules.AssignmentUnit(row.assignment_unit))
     if unit is None:
-        return LeftOut(row, IgnoredBecause.NO_UNIT)
-    variants = {one["id"]: Variant(one["id"], one["label"], one["split"]) for one in row.variants}
-    chosen = draw(row.id, unit, row.allocation, list(variants.values())) if runs else row.winner
+        return LeftOut(row, rules.IgnoredBecause.NO_UNIT)
+    variants = {
+        one["id"]: rules.Variant(one["id"], one["label"], one["split"]) for one in row.variants
+    }
+    chosen = (
+        rules.draw(row.id, unit, row.allocation, list(variants.values())) if runs else row.winner
+    )
     if chosen is None:
-        return LeftOut(row, IgnoredBecause.NOT_ALLOCATED)
+        return LeftOut(row, rules.IgnoredBecause.NOT_ALLOCATED)
     return Drawn(row, unit, variants[chosen], runs)
 
 
-def _assignment(outcome: Drawn) -> Assignment:
+def _assignment(outcome: Drawn) -> shapes.Assignment:
     row = outcome.row
-    return Assignment(
+    return shapes.Assignment(
         experiment_id=row.id,
         flag_key=row.flag_key,
-        target_type=TargetType(row.target_type),
+        target_type=rules.TargetType(row.target_type),
         target_key=row.target_key,
-        assignment_unit=AssignmentUnit(row.assignment_unit),
+        assignment_unit=rules.AssignmentUnit(row.assignment_unit),
         variant_id=outcome.variant.id,
         label=outcome.variant.label,
     )
@@ -203,8 +194,8 @@ _unit = experiment_unit.c
 
 
 async def record_events(
-    work: UnitOfWork, principal: Principal, roles: Mapping[Id, Role], body: RecordEvents
-) -> EventsRecorded:
+    work: UnitOfWork, principal: Principal, roles: Mapping[Id, Role], body: shapes.RecordEvents
+) -> shapes.EventsRecorded:
     """Count what happened to the caller; each kind of event once per unit and experiment.
 
     Raises NotFoundError for an unknown experiment or workspace, ValidationError for an event that
@@ -231,35 +222,39 @@ async def record_events(
             ]
             if places and isinstance(entry, Drawn) and not await _count(work, entry, kind):
                 for place in places:
-                    reasons[place] = IgnoredBecause.NOT_EXPOSED
+                    reasons[place] = rules.IgnoredBecause.NOT_EXPOSED
     results = [_result(reason) for reason in reasons]
     recorded = reasons.count(None)
-    return EventsRecorded(recorded=recorded, ignored=len(results) - recorded, results=results)
+    return shapes.EventsRecorded(
+        recorded=recorded, ignored=len(results) - recorded, results=results
+    )
 
 
-def _result(reason: IgnoredBecause | None) -> EventResult:
+def _result(reason: rules.IgnoredBecause | None) -> shapes.EventResult:
     if reason is None:
-        return EventResult(recorded=True)
-    return EventResult(recorded=False, reason=reason, message=WHY_IGNORED[reason])
+        return shapes.EventResult(recorded=True)
+    return shapes.EventResult(recorded=False, reason=reason, message=rules.WHY_IGNORED[reason])
 
 
-def _ignored(event: ExperimentEvent, draws: Sequence[Drawn | LeftOut]) -> IgnoredBecause | None:
+def _ignored(
+    event: shapes.ExperimentEvent, draws: Sequence[Drawn | LeftOut]
+) -> rules.IgnoredBecause | None:
     """The reason for which an event counts for no experiment, as far as the draws tell it."""
     one = next((draw for draw in draws if _names(event, draw.row)), None)
     if one is None or (isinstance(one, Drawn) and not one.runs):
-        return IgnoredBecause.NOT_RUNNING
+        return rules.IgnoredBecause.NOT_RUNNING
     if isinstance(one, LeftOut):
         return one.reason
-    return None if _means(event, one) else IgnoredBecause.UNKNOWN_EVENT
+    return None if _means(event, one) else rules.IgnoredBecause.UNKNOWN_EVENT
 
 
-def _names(event: ExperimentEvent, row: LiveRow) -> bool:
+def _names(event: shapes.ExperimentEvent, row: LiveRow) -> bool:
     if event.experiment_id is not None:
         return event.experiment_id == row.id
     return event.flag_key == row.flag_key
 
 
-def _means(event: ExperimentEvent, draw: Drawn | LeftOut) -> str | None:
+def _means(event: shapes.ExperimentEvent, draw: Drawn | LeftOut) -> str | None:
     """The role of an event in the experiment it names; None when it has none."""
     if event.event == EXPOSURE:
         return EXPOSURE
@@ -279,9 +274,9 @@ async def _count(work: UnitOfWork, draw: Drawn, kind: str) -> bool:
         await work.execute(upsert(experiment_unit).values(values).on_conflict_do_nothing())
         return True
     column = _unit.converted_at if kind == CONVERSION else _unit.failed_at
-    first = {column.name: func.coalesce(column, work.now)}
+    first = {column.name: sa.func.coalesce(column, work.now)}
     counted = await work.execute(
-        update(experiment_unit)
+        sa.update(experiment_unit)
         .where(_unit.experiment_id == key["experiment_id"], _unit.unit == key["unit"])
         .values(first)
     )
@@ -291,6 +286,6 @@ async def _count(work: UnitOfWork, draw: Drawn, kind: str) -> bool:
 async def _check_known(work: UnitOfWork, ids: Sequence[Id]) -> None:
     if not ids:
         return
-    known = await work.rows(select(experiment.c.id).where(experiment.c.id.in_(ids)))
+    known = await work.rows(sa.select(experiment.c.id).where(experiment.c.id.in_(ids)))
     if len(known) < len(ids):
         raise NotFoundError("experiment")

@@ -6,37 +6,18 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Protocol
 
-from sqlalchemy import ForeignKeyConstraint, Index, func, select, text
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import BYTEA, JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.core.bounds import Bound
 from models.core.pagination import PageRequest
-from models.people.experiments.rules import (
-    AssignmentUnit,
-    Counts,
-    ExperimentStatus,
-    FiguresOf,
-    TargetType,
-    Variant,
-    equal_shares_probability,
-    share_out_probability,
-    status_at,
-    wilson_interval,
-)
-from models.people.experiments.shapes import (
-    ExperimentBody,
-    ExperimentList,
-    Guardrail,
-    Interval,
-    SampleRatio,
-    VariantBody,
-)
+from models.people.experiments import rules, shapes
 from runtime.database import UnitOfWork, columns_of
 from runtime.postgresql.schema import Timestamp, one_of, partial_index, table_of
 
-_NOT_ARCHIVED = text("status <> 'archived'")
+_NOT_ARCHIVED = sa.text("status <> 'archived'")
 
 
 class Experiment(SQLModel, table=True):
@@ -44,19 +25,19 @@ class Experiment(SQLModel, table=True):
 
     __tablename__ = "experiment"
     __table_args__ = (
-        ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
-        one_of("target_type", TargetType),
-        one_of("assignment_unit", AssignmentUnit),
-        one_of("status", ExperimentStatus),
-        Index("uq_experiment_flag_key", "flag_key", unique=True, postgresql_where=_NOT_ARCHIVED),
-        Index(
+        sa.ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
+        one_of("target_type", rules.TargetType),
+        one_of("assignment_unit", rules.AssignmentUnit),
+        one_of("status", rules.ExperimentStatus),
+        sa.Index("uq_experiment_flag_key", "flag_key", unique=True, postgresql_where=_NOT_ARCHIVED),
+        sa.Index(
             "uq_experiment_target",
             "target_type",
             "target_key",
             unique=True,
             postgresql_where=_NOT_ARCHIVED,
         ),
-        Index("ix_experiment_created_at_id", "created_at", "id"),
+        sa.Index("ix_experiment_created_at_id", "created_at", "id"),
         partial_index("ix_experiment_assigning", "id", where="status IN ('scheduled', 'running')"),
     )
 
@@ -89,8 +70,8 @@ class ExperimentUnit(SQLModel, table=True):
 
     __tablename__ = "experiment_unit"
     __table_args__ = (
-        ForeignKeyConstraint(["experiment_id"], ["experiment.id"], ondelete="CASCADE"),
-        Index("ix_experiment_unit_experiment_id_variant", "experiment_id", "variant"),
+        sa.ForeignKeyConstraint(["experiment_id"], ["experiment.id"], ondelete="CASCADE"),
+        sa.Index("ix_experiment_unit_experiment_id_variant", "experiment_id", "variant"),
     )
 
     experiment_id: Id = Field(primary_key=True)
@@ -110,8 +91,8 @@ EXPERIMENTS = Bound(
     "experiments",
     by=(),
     conditions=(
-        experiment.c.status != ExperimentStatus.ARCHIVED,
-        experiment.c.target_type != TargetType.AUTOMATION_VERSION,
+        experiment.c.status != rules.ExperimentStatus.ARCHIVED,
+        experiment.c.target_type != rules.TargetType.AUTOMATION_VERSION,
     ),
     remedy="Archive some first.",
 )
@@ -140,7 +121,7 @@ class TargetHandler(Protocol):
     """
 
     async def check(
-        self, work: UnitOfWork, target_key: str | None, variants: Sequence[Variant]
+        self, work: UnitOfWork, target_key: str | None, variants: Sequence[rules.Variant]
     ) -> None:
         """Raises ValidationError for a target or a variant that there is none of."""
 
@@ -149,19 +130,19 @@ class TargetHandler(Protocol):
 
     async def counts(
         self, work: UnitOfWork, rows: Sequence[ExperimentRow]
-    ) -> Mapping[tuple[str, str], Counts]:
+    ) -> Mapping[tuple[str, str], rules.Counts]:
         """Figures by the id of the experiment, as text, and that of the variant."""
 
 
-_handlers: dict[TargetType, TargetHandler] = {}
+_handlers: dict[rules.TargetType, TargetHandler] = {}
 
 
-def on_target(kind: TargetType, handler: TargetHandler) -> None:
+def on_target(kind: rules.TargetType, handler: TargetHandler) -> None:
     """Register the handler of a type of target."""
     _handlers[kind] = handler
 
 
-def handler_of(kind: TargetType) -> TargetHandler | None:
+def handler_of(kind: rules.TargetType) -> TargetHandler | None:
     """The handler of a type of target, if it has one."""
     return _handlers.get(kind)
 
@@ -173,46 +154,48 @@ async def find_experiment(
     work: UnitOfWork, experiment_id: Id, *, locked: bool = False
 ) -> Experiment:
     """One experiment, locked until the transaction ends if asked for. Raises NotFoundError."""
-    statement = select(experiment).where(experiment.c.id == experiment_id)
+    statement = sa.select(experiment).where(experiment.c.id == experiment_id)
     if locked:
         statement = statement.with_for_update()
     return await work.one(statement, "experiment", of=Experiment)
 
 
-async def get_experiment(work: UnitOfWork, experiment_id: Id) -> ExperimentBody:
+async def get_experiment(work: UnitOfWork, experiment_id: Id) -> shapes.ExperimentBody:
     """One experiment with its figures. Raises NotFoundError."""
     return await experiment_body(work, await find_experiment(work, experiment_id))
 
 
-async def list_experiments(work: UnitOfWork, page: PageRequest) -> ExperimentList:
+async def list_experiments(work: UnitOfWork, page: PageRequest) -> shapes.ExperimentList:
     """Experiments with their figures, newest first, archived ones too."""
     newest = (experiment.c.created_at, experiment.c.id)
-    shown = await page.descending(work, select(experiment), *newest, of=Experiment)
+    shown = await page.descending(work, sa.select(experiment), *newest, of=Experiment)
     counts = await _counts(work, shown.items)
     bodies = [_body(row, counts[row.id], work) for row in shown.items]
-    return ExperimentList(experiments=bodies, cursor=shown.cursor)
+    return shapes.ExperimentList(experiments=bodies, cursor=shown.cursor)
 
 
-async def experiment_body(work: UnitOfWork, row: Experiment) -> ExperimentBody:
+async def experiment_body(work: UnitOfWork, row: Experiment) -> shapes.ExperimentBody:
     """An experiment as the wire shows it."""
     counts = await _counts(work, [row])
     return _body(row, counts[row.id], work)
 
 
-def variants_of(row: Experiment) -> list[Variant]:
+def variants_of(row: Experiment) -> list[rules.Variant]:
     """The variants of an experiment, in order."""
-    return [Variant(one["id"], one["label"], one["split"]) for one in row.variants]
+    return [rules.Variant(one["id"], one["label"], one["split"]) for one in row.variants]
 
 
-def status_of(row: Experiment, work: UnitOfWork) -> ExperimentStatus:
+def status_of(row: Experiment, work: UnitOfWork) -> rules.ExperimentStatus:
     """The status of an experiment now."""
-    return status_at(ExperimentStatus(row.status), row.started_at, row.ends_at, work.now)
+    return rules.status_at(
+        rules.ExperimentStatus(row.status), row.started_at, row.ends_at, work.now
+    )
 
 
-def _body(row: Experiment, counts: FiguresOf, work: UnitOfWork) -> ExperimentBody:
+def _body(row: Experiment, counts: rules.FiguresOf, work: UnitOfWork) -> shapes.ExperimentBody:
     variants = variants_of(row)
-    shown = [variant_body(one, counts.get(one.id, Counts())) for one in variants]
-    return ExperimentBody.model_validate(
+    shown = [variant_body(one, counts.get(one.id, rules.Counts())) for one in variants]
+    return shapes.ExperimentBody.model_validate(
         {
             **columns_of(row),
             "status": status_of(row, work),
@@ -223,12 +206,12 @@ def _body(row: Experiment, counts: FiguresOf, work: UnitOfWork) -> ExperimentBod
     )
 
 
-async def _counts(work: UnitOfWork, rows: Sequence[Experiment]) -> Mapping[Id, FiguresOf]:
+async def _counts(work: UnitOfWork, rows: Sequence[Experiment]) -> Mapping[Id, rules.FiguresOf]:
     """The figures of experiments, from the units that are kept here or from their own resources."""
-    by_experiment: dict[Id, dict[str, Counts]] = defaultdict(dict)
+    by_experiment: dict[Id, dict[str, rules.Counts]] = defaultdict(dict)
     by_type = sorted(rows, key=lambda row: row.target_type)
     for kind, group in groupby(by_type, key=lambda row: row.target_type):
-        handler, some = handler_of(TargetType(kind)), list(group)
+        handler, some = handler_of(rules.TargetType(kind)), list(group)
         if handler is None:
             await _add_counted_units(work, some, by_experiment)
             continue
@@ -238,21 +221,21 @@ async def _counts(work: UnitOfWork, rows: Sequence[Experiment]) -> Mapping[Id, F
 
 
 async def _add_counted_units(
-    work: UnitOfWork, rows: Sequence[Experiment], by_experiment: dict[Id, dict[str, Counts]]
+    work: UnitOfWork, rows: Sequence[Experiment], by_experiment: dict[Id, dict[str, rules.Counts]]
 ) -> None:
     unit_counts = await work.rows(
-        select(
+        sa.select(
             _unit.experiment_id,
             _unit.variant,
-            func.count().label("exposures"),
-            func.count(_unit.converted_at).label("conversions"),
-            func.count(_unit.failed_at).label("errors"),
+            sa.func.count().label("exposures"),
+            sa.func.count(_unit.converted_at).label("conversions"),
+            sa.func.count(_unit.failed_at).label("errors"),
         )
         .where(_unit.experiment_id.in_([row.id for row in rows]))
         .group_by(_unit.experiment_id, _unit.variant)
     )
     for row in unit_counts:
-        by_experiment[row.experiment_id][row.variant] = Counts(
+        by_experiment[row.experiment_id][row.variant] = rules.Counts(
             row.exposures, row.conversions, row.errors
         )
 
@@ -264,9 +247,9 @@ MISMATCH = 0.001
 _DIGITS = 6
 
 
-def variant_body(variant: Variant, counts: Counts) -> VariantBody:
+def variant_body(variant: rules.Variant, counts: rules.Counts) -> shapes.VariantBody:
     """A variant with its rates."""
-    return VariantBody(
+    return shapes.VariantBody(
         id=variant.id,
         label=variant.label,
         split=variant.split,
@@ -278,40 +261,44 @@ def variant_body(variant: Variant, counts: Counts) -> VariantBody:
     )
 
 
-def guardrail(variants: Sequence[Variant], counts: Mapping[str, Counts]) -> Guardrail:
+def guardrail(
+    variants: Sequence[rules.Variant], counts: Mapping[str, rules.Counts]
+) -> shapes.Guardrail:
     """The variants that fail more often than the first one."""
-    first, *others = (counts.get(variant.id, Counts()) for variant in variants)
+    first, *others = (counts.get(variant.id, rules.Counts()) for variant in variants)
     names = [variant.id for variant in variants[1:]]
     worse = [name for name, other in zip(names, others, strict=True) if _is_worse(other, first)]
-    return Guardrail(breached=bool(worse), variant_ids=worse)
+    return shapes.Guardrail(breached=bool(worse), variant_ids=worse)
 
 
-def sample_ratio(variants: Sequence[Variant], counts: Mapping[str, Counts]) -> SampleRatio | None:
+def sample_ratio(
+    variants: Sequence[rules.Variant], counts: Mapping[str, rules.Counts]
+) -> shapes.SampleRatio | None:
     """The test of the exposures against the splits; None before the first one."""
     active_variants = [variant for variant in variants if variant.split > 0]
-    exposures = [counts.get(variant.id, Counts()).exposures for variant in active_variants]
+    exposures = [counts.get(variant.id, rules.Counts()).exposures for variant in active_variants]
     if not any(exposures) or len(active_variants) < 2:
         return None
-    p_value = share_out_probability(exposures, [variant.split for variant in active_variants])
-    return SampleRatio(mismatch=p_value < MISMATCH, p_value=round(p_value, _DIGITS))
+    p_value = rules.share_out_probability(exposures, [variant.split for variant in active_variants])
+    return shapes.SampleRatio(mismatch=p_value < MISMATCH, p_value=round(p_value, _DIGITS))
 
 
 def _rate(part: int, whole: int) -> float:
     return round(part / whole, _DIGITS) if whole else 0.0
 
 
-def _interval(part: int, whole: int) -> Interval | None:
+def _interval(part: int, whole: int) -> shapes.Interval | None:
     if not whole:
         return None
-    low, high = wilson_interval(part, whole)
-    return Interval(low=round(low, _DIGITS), high=round(high, _DIGITS))
+    low, high = rules.wilson_interval(part, whole)
+    return shapes.Interval(low=round(low, _DIGITS), high=round(high, _DIGITS))
 
 
-def _is_worse(one: Counts, first: Counts) -> bool:
+def _is_worse(one: rules.Counts, first: rules.Counts) -> bool:
     """True when errors are more frequent, by a chi-square test of the two shares."""
     if not one.exposures or not first.exposures or not one.errors:
         return False
     if one.errors / one.exposures <= first.errors / first.exposures:
         return False
     shares = (one.errors, one.exposures), (first.errors, first.exposures)
-    return equal_shares_probability(*shares) < BREACH
+    return rules.equal_shares_probability(*shares) < BREACH

@@ -4,27 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.core.base import (
-    Id,
-    Input,
-    InputId,
-    JsonObject,
-    Label,
-    Moment,
-    Shape,
-    example,
-)
+from models.core import base as core_base
 from models.core.pagination import Listed
 from models.core.values import InputMoment
-from models.people.experiments.rules import (
-    MAX_VARIANTS,
-    WHOLE,
-    AssignmentUnit,
-    ExperimentStatus,
-    IgnoredBecause,
-    TargetType,
-    Variant,
-)
+from models.people.experiments import rules
 
 MAX_EVENTS = 100
 MAX_FLAGS = 100
@@ -32,7 +15,7 @@ MAX_FLAGS = 100
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 """A key or a name that the application knows."""
 Hypothesis = Annotated[str, Field(max_length=4_000)]
-Percent = Annotated[float, Field(ge=0, le=WHOLE, allow_inf_nan=False)]
+Percent = Annotated[float, Field(ge=0, le=rules.WHOLE, allow_inf_nan=False)]
 DeviceId = Annotated[str, Field(min_length=1, max_length=200)]
 Attributes = Annotated[
     dict[
@@ -45,14 +28,14 @@ Attributes = Annotated[
 _Figure = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Interval(Shape):
+class Interval(core_base.Shape):
     """The bounds of a rate with 95 % confidence (Wilson score interval)."""
 
     low: float
     high: float
 
 
-class VariantBody(Shape):
+class VariantBody(core_base.Shape):
     """A variant and its statistics.
 
     `exposures` are exposed units; rates are shares of them. There are no intervals before the first
@@ -69,7 +52,7 @@ class VariantBody(Shape):
     error_interval: Interval | None
 
 
-class Guardrail(Shape):
+class Guardrail(core_base.Shape):
     """The variants with a significantly higher error rate than the baseline (p < 1 %).
 
     The first variant is the baseline.
@@ -79,7 +62,7 @@ class Guardrail(Shape):
     variant_ids: list[str]
 
 
-class SampleRatio(Shape):
+class SampleRatio(core_base.Shape):
     """A chi-square test of the shares of units against the splits.
 
     With a `mismatch` (p < 0.1 %) the figures cannot be relied on.
@@ -89,36 +72,36 @@ class SampleRatio(Shape):
     p_value: float
 
 
-class ExperimentBody(Shape):
+class ExperimentBody(core_base.Shape):
     """An experiment with its figures."""
 
-    id: Id
+    id: core_base.Id
     name: str
     hypothesis: str | None
-    target_type: TargetType
+    target_type: rules.TargetType
     target_key: str | None
     flag_key: str | None
     audience: str
-    assignment_unit: AssignmentUnit
+    assignment_unit: rules.AssignmentUnit
     primary_metric: str | None
     guardrail_metric: str | None
-    status: ExperimentStatus
+    status: rules.ExperimentStatus
     allocation: float
-    started_at: Moment | None
-    ends_at: Moment | None
+    started_at: core_base.Moment | None
+    ends_at: core_base.Moment | None
     winner: str | None
     variants: list[VariantBody]
     guardrail: Guardrail
     sample_ratio: SampleRatio | None
-    created_at: Moment
-    updated_at: Moment
+    created_at: core_base.Moment
+    updated_at: core_base.Moment
 
 
 class ExperimentList(Listed):
     experiments: list[ExperimentBody]
 
 
-class VariantInput(Input):
+class VariantInput(core_base.Input):
     """A variant.
 
     A missing `id` is derived from the label. Statistics are read-only: they can be sent back
@@ -126,7 +109,7 @@ class VariantInput(Input):
     """
 
     id: Name | None = None
-    label: Label
+    label: core_base.Label
     split: Percent
     exposures: _Figure | None = None
     conversion_rate: _Figure | None = None
@@ -135,21 +118,21 @@ class VariantInput(Input):
     error_interval: dict[str, float] | None = None
 
 
-_VARIANTS: list[JsonObject] = [
+_VARIANTS: list[core_base.JsonObject] = [
     {"id": "control", "label": "Current form", "split": 50},
     {"id": "short", "label": "Short form", "split": 50},
 ]
-Variants = Annotated[list[VariantInput], Field(max_length=10 * MAX_VARIANTS)]
+Variants = Annotated[list[VariantInput], Field(max_length=10 * rules.MAX_VARIANTS)]
 
 
-class CreateExperiment(Input):
+class CreateExperiment(core_base.Input):
     """A new experiment, `draft` unless `status` is `scheduled`.
 
     Needs a `targetKey` or a `flagKey`. The variants of an `automation_version` experiment have ids
     of versions of the automation `targetKey`.
     """
 
-    model_config = example(
+    model_config = core_base.example(
         {
             "name": "Short sign-up",
             "hypothesis": "Fewer questions increase completion.",
@@ -164,41 +147,43 @@ class CreateExperiment(Input):
         }
     )
 
-    name: Label
+    name: core_base.Label
     hypothesis: Hypothesis | None = None
-    target_type: Annotated[TargetType, Field(strict=False)]
+    target_type: Annotated[rules.TargetType, Field(strict=False)]
     target_key: Name | None = None
     flag_key: Name | None = None
     audience: Name = "all"
-    assignment_unit: Annotated[AssignmentUnit, Field(strict=False)] = AssignmentUnit.USER
+    assignment_unit: Annotated[rules.AssignmentUnit, Field(strict=False)] = (
+        rules.AssignmentUnit.USER
+    )
     primary_metric: Name | None = None
     guardrail_metric: Name | None = None
-    status: Annotated[ExperimentStatus, Field(strict=False)] = ExperimentStatus.DRAFT
-    allocation: Percent = WHOLE
+    status: Annotated[rules.ExperimentStatus, Field(strict=False)] = rules.ExperimentStatus.DRAFT
+    allocation: Percent = rules.WHOLE
     started_at: InputMoment | None = None
     ends_at: InputMoment | None = None
     winner: Name | None = None
     variants: Variants
 
 
-class UpdateExperiment(Input):
+class UpdateExperiment(core_base.Input):
     """Changes of an experiment: an absent key stays, null clears one it can be without.
 
     While an experiment runs, its variants and its targeting are locked.
     """
 
-    model_config = example({"status": "running"})
+    model_config = core_base.example({"status": "running"})
 
-    name: Label | None = None
+    name: core_base.Label | None = None
     hypothesis: Hypothesis | None = None
-    target_type: Annotated[TargetType | None, Field(strict=False)] = None
+    target_type: Annotated[rules.TargetType | None, Field(strict=False)] = None
     target_key: Name | None = None
     flag_key: Name | None = None
     audience: Name | None = None
-    assignment_unit: Annotated[AssignmentUnit | None, Field(strict=False)] = None
+    assignment_unit: Annotated[rules.AssignmentUnit | None, Field(strict=False)] = None
     primary_metric: Name | None = None
     guardrail_metric: Name | None = None
-    status: Annotated[ExperimentStatus | None, Field(strict=False)] = None
+    status: Annotated[rules.ExperimentStatus | None, Field(strict=False)] = None
     allocation: Percent | None = None
     started_at: InputMoment | None = None
     ends_at: InputMoment | None = None
@@ -206,13 +191,13 @@ class UpdateExperiment(Input):
     variants: Variants | None = None
 
 
-class _Unit(Input):
+class _Unit(core_base.Input):
     """On whose behalf an application asks, and what it tells for the rules of segments.
 
     The user is the caller. The workspace is that of the key unless `workspaceId` says another.
     """
 
-    workspace_id: InputId | None = None
+    workspace_id: core_base.InputId | None = None
     device_id: DeviceId | None = None
     attributes: Attributes = Field(default_factory=dict)
 
@@ -220,37 +205,39 @@ class _Unit(Input):
 class AssignExperiments(_Unit):
     """The requested flags; all of them without `flagKeys`."""
 
-    model_config = example({"flagKeys": ["short_sign_up"], "attributes": {"platform": "ios"}})
+    model_config = core_base.example(
+        {"flagKeys": ["short_sign_up"], "attributes": {"platform": "ios"}}
+    )
 
     flag_keys: Annotated[list[Name], Field(max_length=MAX_FLAGS)] | None = None
 
 
-class Assignment(Shape):
+class Assignment(core_base.Shape):
     """The variant of one experiment."""
 
-    experiment_id: Id
+    experiment_id: core_base.Id
     flag_key: str | None
-    target_type: TargetType
+    target_type: rules.TargetType
     target_key: str | None
-    assignment_unit: AssignmentUnit
+    assignment_unit: rules.AssignmentUnit
     variant_id: str
     label: str
 
 
-class Assignments(Shape):
+class Assignments(core_base.Shape):
     """Experiments that do not include the unit are left out: it gets the default."""
 
     assignments: list[Assignment]
 
 
-class ExperimentEvent(Input):
+class ExperimentEvent(core_base.Input):
     """An event of a unit.
 
     `exposure`: it saw its variant. `conversion`, or the name of the primary metric: it reached the
     goal. `error`, or the name of the guardrail metric: something failed.
     """
 
-    experiment_id: InputId | None = None
+    experiment_id: core_base.InputId | None = None
     flag_key: Name | None = None
     event: Name
 
@@ -258,7 +245,7 @@ class ExperimentEvent(Input):
 class RecordEvents(_Unit):
     """Events of one unit."""
 
-    model_config = example(
+    model_config = core_base.example(
         {
             "events": [
                 {"flagKey": "short_sign_up", "event": "exposure"},
@@ -270,16 +257,16 @@ class RecordEvents(_Unit):
     events: Annotated[list[ExperimentEvent], Field(min_length=1, max_length=MAX_EVENTS)]
 
 
-class EventResult(Shape):
+class EventResult(core_base.Shape):
     """The outcome of one event."""
 
     recorded: bool
-    reason: IgnoredBecause | None = None
+    reason: rules.IgnoredBecause | None = None
     """The reason for which it is not counted."""
     message: str | None = None
 
 
-class EventsRecorded(Shape):
+class EventsRecorded(core_base.Shape):
     """The numbers of events counted and not counted, and `results` in the order of the events.
 
     An event is not counted without a running experiment, or if its unit is not included or was not
@@ -291,6 +278,8 @@ class EventsRecorded(Shape):
     results: list[EventResult]
 
 
-def as_variants(inputs: list[VariantInput], ids: list[str]) -> list[Variant]:
+def as_variants(inputs: list[VariantInput], ids: list[str]) -> list[rules.Variant]:
     """The variants a body gives, under these ids."""
-    return [Variant(one_id, one.label, one.split) for one, one_id in zip(inputs, ids, strict=True)]
+    return [
+        rules.Variant(one_id, one.label, one.split) for one, one_id in zip(inputs, ids, strict=True)
+    ]

@@ -5,23 +5,15 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
+import sqlalchemy as sa
 from pydantic import Field, model_validator
-from sqlalchemy import delete, insert, select, update
 
 from models.core.access.rules import Actor
 from models.core.base import Deleted, Id, Input, InputId, JsonObject, Label, Moment, Shape, example
 from models.core.purging import Retention
 from models.messages.jobs.rules import OPEN_JOB, SEALED_INPUT, JobStatus, sealed_input_place
 from models.messages.jobs.store import accept_job, find_job
-from models.sources.authorizations.rules import (
-    ACCESS_TOKEN,
-    CALLBACK,
-    LIFETIME,
-    OAUTH_PROVIDERS,
-    authorization_url,
-    new_attempt,
-    oauth_client,
-)
+from models.sources.authorizations import rules
 from models.sources.authorizations.tables import (
     OAuthAuthorization,
     oauth_authorization,
@@ -119,17 +111,17 @@ async def start_authorization(
     can sign in there.
     """
     request = await _requested(work, actor, body)
-    client = oauth_client(request.provider, platform.providers)
+    client = rules.oauth_client(request.provider, platform.providers)
     if client is None or platform.public_url is None:
         raise UnsupportedError(
             f"Sign-in with {request.provider} is not set up. An operator must register the platform"
             " there and set WORKSPACE_PROVIDERS and WORKSPACE_PUBLIC_URL."
         )
-    attempt, authorization_id = new_attempt(actor.workspace_id), new_id()
-    redirect_uri, expires_at = platform.public_url + CALLBACK, work.now + LIFETIME
+    attempt, authorization_id = rules.new_attempt(actor.workspace_id), new_id()
+    redirect_uri, expires_at = platform.public_url + rules.CALLBACK, work.now + rules.LIFETIME
     await _make_room(work, actor)
     await work.execute(
-        insert(oauth_authorization).values(
+        sa.insert(oauth_authorization).values(
             id=authorization_id,
             workspace_id=actor.workspace_id,
             user_id=actor.user_id,
@@ -143,7 +135,7 @@ async def start_authorization(
         )
     )
     return StartedAuthorization(
-        authorization_url=authorization_url(client, redirect_uri, attempt),
+        authorization_url=rules.authorization_url(client, redirect_uri, attempt),
         state=attempt.state,
         redirect_uri=redirect_uri,
         expires_at=expires_at,
@@ -165,10 +157,10 @@ async def _make_room(work: UnitOfWork, actor: Actor) -> None:
         oauth_authorization.c.user_id == actor.user_id,
         oauth_authorization.c.returned_at.is_(None),
     )
-    newest = select(oauth_authorization.c.id).where(*mine)
+    newest = sa.select(oauth_authorization.c.id).where(*mine)
     kept = newest.order_by(oauth_authorization.c.id.desc()).limit(MAX_OPEN - 1)
     await work.execute(
-        delete(oauth_authorization).where(*mine).where(oauth_authorization.c.id.not_in(kept))
+        sa.delete(oauth_authorization).where(*mine).where(oauth_authorization.c.id.not_in(kept))
     )
 
 
@@ -182,7 +174,7 @@ async def accept_return(
     """
     digests = keys.digests(body.state.encode())
     row = await work.one(
-        update(oauth_authorization)
+        sa.update(oauth_authorization)
         .where(
             oauth_authorization.c.workspace_id == actor.workspace_id,
             oauth_authorization.c.user_id == actor.user_id,
@@ -199,7 +191,7 @@ async def accept_return(
         raise ValidationError.at("error", "Access denied. Start again to retry.")
     secrets = {**open_secrets(keys, row), "code": body.code}
     await work.execute(
-        update(oauth_authorization)
+        sa.update(oauth_authorization)
         .where(oauth_authorization.c.id == row.id)
         .values(sealed=seal_secrets(keys, row.id, secrets))
     )
@@ -217,7 +209,7 @@ async def find_authorization(
     work: UnitOfWork, workspace_id: Id, authorization_id: Id
 ) -> OAuthAuthorization | None:
     """An authorization whose user is back."""
-    statement = select(oauth_authorization).where(
+    statement = sa.select(oauth_authorization).where(
         oauth_authorization.c.workspace_id == workspace_id,
         oauth_authorization.c.id == authorization_id,
     )
@@ -255,7 +247,7 @@ async def complete_authorization(
 async def forget_authorization(work: UnitOfWork, workspace_id: Id, authorization_id: Id) -> None:
     """Remove an authorization with its secrets."""
     await work.execute(
-        delete(oauth_authorization).where(
+        sa.delete(oauth_authorization).where(
             oauth_authorization.c.workspace_id == workspace_id,
             oauth_authorization.c.id == authorization_id,
         )
@@ -301,7 +293,7 @@ async def disconnect(work: UnitOfWork, actor: Actor, keys: KeyRing, connection_i
     Raises NotFoundError.
     """
     found = await get_connection(work, actor, connection_id)
-    if found.provider in OAUTH_PROVIDERS:
+    if found.provider in rules.OAUTH_PROVIDERS:
         await _accept_revocation(work, actor, keys, connection_id)
     await call_back(work, actor.workspace_id, connection_id)
     return await delete_connection(work, actor, connection_id)
@@ -314,7 +306,7 @@ async def _accept_revocation(
         connection = await open_connection(work, keys, actor.workspace_id, connection_id)
     except UnreadableError:
         return
-    if connection is None or ACCESS_TOKEN not in connection.credentials:
+    if connection is None or rules.ACCESS_TOKEN not in connection.credentials:
         return
     job_id = new_id()
     sealed = keys.seal(json.dumps(connection.credentials).encode(), sealed_input_place(job_id))

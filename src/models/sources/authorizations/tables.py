@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary
+import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
@@ -24,8 +24,8 @@ class OAuthAuthorization(SQLModel, table=True):
 
     __tablename__ = "oauth_authorization"
     __table_args__ = (
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        Index("ix_oauth_authorization_expires_at", "expires_at"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.Index("ix_oauth_authorization_expires_at", "expires_at"),
     )
 
     id: Id = Field(primary_key=True)
@@ -35,9 +35,9 @@ class OAuthAuthorization(SQLModel, table=True):
     connection_id: Id | None = None
     label: str
     shared: bool
-    state_digest: bytes = Field(sa_type=LargeBinary, unique=True)
+    state_digest: bytes = Field(sa_type=sa.LargeBinary, unique=True)
     sealed: bytes = Field(
-        sa_type=LargeBinary,
+        sa_type=sa.LargeBinary,
         sa_column_kwargs=sealed(lambda row: secrets_place(row.id), short_lived=True),
     )
     redirect_uri: str

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from sqlalchemy import exists, select, update
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.content.files.queries import readable_file
@@ -11,15 +11,9 @@ from models.core.access.rules import Actor
 from models.core.base import Deleted, Id, JsonObject
 from models.core.problems import read_part
 from models.core.revisions import next_updated_at
+from models.sources.connections import shapes
 from models.sources.connections.providers import PROVIDERS, ProviderName, SqliteConnection
 from models.sources.connections.queries import CONNECTIONS, get_connection
-from models.sources.connections.shapes import (
-    ConnectionDetail,
-    CreateConnection,
-    ProviderDetail,
-    SwitchProvider,
-    UpdateConnection,
-)
 from models.sources.connections.tables import (
     connection,
     credentials_place,
@@ -32,8 +26,8 @@ from runtime.ids import new_id
 
 
 async def create_connection(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateConnection
-) -> ConnectionDetail:
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: shapes.CreateConnection
+) -> shapes.ConnectionDetail:
     """Store a connection of the actor.
 
     Raises ValidationError for what the provider does not take, NotFoundError for a file that the
@@ -45,8 +39,8 @@ async def create_connection(
 
 
 async def add_connection(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateConnection, config: JsonObject
-) -> ConnectionDetail:
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: shapes.CreateConnection, config: JsonObject
+) -> shapes.ConnectionDetail:
     """Store a connection whose config and credentials were checked. Raises ConflictError."""
     connection_id = new_id()
     values = {
@@ -58,12 +52,12 @@ async def add_connection(
         "created_by_user_id": actor.user_id,
     }
     made = await CONNECTIONS.add(work, actor, connection_id, values)
-    return ConnectionDetail.model_validate(made)
+    return shapes.ConnectionDetail.model_validate(made)
 
 
 async def update_connection(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, connection_id: Id, body: UpdateConnection
-) -> ConnectionDetail:
+    work: UnitOfWork, actor: Actor, keys: KeyRing, connection_id: Id, body: shapes.UpdateConnection
+) -> shapes.ConnectionDetail:
     """Change what the body names. Open runs use the new credentials.
 
     Raises what `create_connection` raises, and NotFoundError.
@@ -79,7 +73,7 @@ async def update_connection(
         _check_credentials(before.provider, config, body.credentials)
         values["sealed_credentials"] = sealed_credentials(keys, connection_id, body.credentials)
     row = await CONNECTIONS.change(work, actor, connection_id, values)
-    return ConnectionDetail.model_validate(row)
+    return shapes.ConnectionDetail.model_validate(row)
 
 
 async def delete_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> Deleted:
@@ -127,7 +121,7 @@ async def store_credentials(
 ) -> None:
     """Replace the credentials of a connection."""
     await work.execute(
-        update(connection)
+        sa.update(connection)
         .where(connection.c.workspace_id == workspace_id, connection.c.id == connection_id)
         .values(
             sealed_credentials=sealed_credentials(keys, connection_id, new),
@@ -151,10 +145,10 @@ class FeatureOffError(DeniedError):
         )
 
 
-async def list_providers(work: UnitOfWork, actor: Actor) -> list[ProviderDetail]:
+async def list_providers(work: UnitOfWork, actor: Actor) -> list[shapes.ProviderDetail]:
     """The providers that a workspace can connect to, and which of them are on."""
     rows = await work.rows(
-        select(provider_switch.c.provider, provider_switch.c.enabled).where(
+        sa.select(provider_switch.c.provider, provider_switch.c.enabled).where(
             provider_switch.c.workspace_id == actor.workspace_id
         )
     )
@@ -163,8 +157,8 @@ async def list_providers(work: UnitOfWork, actor: Actor) -> list[ProviderDetail]
 
 
 async def switch_provider(
-    work: UnitOfWork, actor: Actor, name: str, body: SwitchProvider
-) -> ProviderDetail:
+    work: UnitOfWork, actor: Actor, name: str, body: shapes.SwitchProvider
+) -> shapes.ProviderDetail:
     """Switch a provider on or off. Raises NotFoundError for one that there is not."""
     if name not in {one.value for one in PROVIDERS}:
         raise NotFoundError("provider")
@@ -179,8 +173,8 @@ async def switch_provider(
 
 async def require_feature(work: UnitOfWork, workspace_id: Id, provider: ProviderName) -> None:
     """Raise FeatureOffError where the workspace has switched the provider off."""
-    off = select(
-        exists().where(
+    off = sa.select(
+        sa.exists().where(
             provider_switch.c.workspace_id == workspace_id,
             provider_switch.c.provider == provider.value,
             ~provider_switch.c.enabled,
@@ -190,9 +184,9 @@ async def require_feature(work: UnitOfWork, workspace_id: Id, provider: Provider
         raise FeatureOffError(provider)
 
 
-def _provider_detail(name: ProviderName, switched: Mapping[str, bool]) -> ProviderDetail:
+def _provider_detail(name: ProviderName, switched: Mapping[str, bool]) -> shapes.ProviderDetail:
     provider = PROVIDERS[name]
-    return ProviderDetail(
+    return shapes.ProviderDetail(
         provider=name,
         label=provider.label,
         description=provider.description,

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from sqlalchemy import ColumnElement, Select, bindparam, delete, literal, or_, select
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Actor
@@ -39,39 +39,39 @@ async def get_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> C
 async def named_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> ConnectionDetail:
     """A connection that a config names, whoever sees it. Raises NotFoundError."""
     this = (connection.c.workspace_id == actor.workspace_id, connection.c.id == connection_id)
-    found = await work.one(select(connection).where(*this), "connection", of=Connection)
+    found = await work.one(sa.select(connection).where(*this), "connection", of=Connection)
     return ConnectionDetail.model_validate(found)
 
 
 async def sees_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> bool:
     """True when a connection exists that the actor sees."""
-    statement = select(connection.c.id).where(*seen_by(actor), connection.c.id == connection_id)
+    statement = sa.select(connection.c.id).where(*seen_by(actor), connection.c.id == connection_id)
     return await work.scalar(statement) is not None
 
 
 async def is_shared(work: UnitOfWork, workspace_id: Id, connection_id: Id) -> bool:
     """True when every member sees a connection."""
     this = (connection.c.workspace_id == workspace_id, connection.c.id == connection_id)
-    return bool(await work.scalar(select(connection.c.shared).where(*this)))
+    return bool(await work.scalar(sa.select(connection.c.shared).where(*this)))
 
 
-def existing_connections(workspace_id: Id, connection_ids: Collection[Id]) -> Select[Id]:
+def existing_connections(workspace_id: Id, connection_ids: Collection[Id]) -> sa.Select[Id]:
     """The ids of the given connections that exist, whoever sees them."""
-    return select(connection.c.id).where(
+    return sa.select(connection.c.id).where(
         connection.c.workspace_id == workspace_id, connection.c.id.in_(connection_ids)
     )
 
 
-def seen_connections(actor: Actor) -> Select[Id]:
+def seen_connections(actor: Actor) -> sa.Select[Id]:
     """The ids of the connections that an actor sees."""
-    return select(connection.c.id).where(*seen_by(actor))
+    return sa.select(connection.c.id).where(*seen_by(actor))
 
 
-def seen_by(actor: Actor) -> tuple[ColumnElement[bool], ...]:
+def seen_by(actor: Actor) -> tuple[sa.ColumnElement[bool], ...]:
     """The conditions on connections an actor sees: in the workspace, and shared or its own."""
     return (
         connection.c.workspace_id == actor.workspace_id,
-        or_(connection.c.shared, connection.c.created_by_user_id == actor.user_id),
+        sa.or_(connection.c.shared, connection.c.created_by_user_id == actor.user_id),
     )
 
 
@@ -89,9 +89,9 @@ class Connected(NamedTuple):
 
 
 _SEALED = PreparedStatement(
-    select(connection.c.provider, connection.c.config, connection.c.sealed_credentials).where(
-        connection.c.workspace_id == bindparam("workspace_id"),
-        connection.c.id == bindparam("id"),
+    sa.select(connection.c.provider, connection.c.config, connection.c.sealed_credentials).where(
+        connection.c.workspace_id == sa.bindparam("workspace_id"),
+        connection.c.id == sa.bindparam("id"),
     )
 )
 
@@ -113,15 +113,15 @@ async def open_connection(
 async def hold_connection(work: UnitOfWork, workspace_id: Id, connection_id: Id) -> None:
     """Lock a connection, if there is one: who changes its credentials does so alone."""
     this = (connection.c.workspace_id == workspace_id, connection.c.id == connection_id)
-    await work.execute(select(connection.c.id).where(*this).with_for_update())
+    await work.execute(sa.select(connection.c.id).where(*this).with_for_update())
 
 
 _MOST_SHOWN = 500
 _failing = failing_connection.c
 _WORKS = PreparedStatement(
-    delete(failing_connection).where(
-        _failing.workspace_id == bindparam("workspace_id"),
-        _failing.connection_id == bindparam("connection_id"),
+    sa.delete(failing_connection).where(
+        _failing.workspace_id == sa.bindparam("workspace_id"),
+        _failing.connection_id == sa.bindparam("connection_id"),
     )
 )
 
@@ -145,13 +145,13 @@ async def note_success(work: Work, workspace_id: Id, connection_id: Id) -> None:
 
 async def note_failure(work: UnitOfWork, workspace_id: Id, connection_id: Id, message: str) -> None:
     """Note that a call through a connection failed; one that was deleted meanwhile has no row."""
-    there = select(
+    there = sa.select(
         connection.c.id,
         connection.c.workspace_id,
-        literal(1),
-        literal(work.now),
-        literal(work.now),
-        literal(message[:_MOST_SHOWN]),
+        sa.literal(1),
+        sa.literal(work.now),
+        sa.literal(work.now),
+        sa.literal(message[:_MOST_SHOWN]),
     ).where(connection.c.workspace_id == workspace_id, connection.c.id == connection_id)
     columns = ("connection_id", "workspace_id", "failures", "failing_since", "failed_at", "message")
     statement = upsert(failing_connection).from_select(columns, there)
@@ -170,7 +170,7 @@ async def note_failure(work: UnitOfWork, workspace_id: Id, connection_id: Id, me
 async def failing(work: UnitOfWork, actor: Actor, connection_id: Id) -> Failing | None:
     """The failures of a connection that the actor sees; None while it works."""
     statement = (
-        select(failing_connection)
+        sa.select(failing_connection)
         .join(connection, connection.c.id == _failing.connection_id)
         .where(*seen_by(actor), _failing.connection_id == connection_id)
     )

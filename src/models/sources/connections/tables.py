@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, LargeBinary, UniqueConstraint
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -23,10 +23,10 @@ class Connection(SQLModel, table=True):
 
     __tablename__ = "connection"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         one_of("provider", ProviderName),
-        Index("ix_connection_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        sa.Index("ix_connection_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
     )
 
     id: Id = Field(primary_key=True)
@@ -35,7 +35,7 @@ class Connection(SQLModel, table=True):
     label: str
     config: dict[str, Any] = Field(sa_type=JSONB)
     sealed_credentials: bytes = Field(
-        sa_type=LargeBinary, sa_column_kwargs=sealed(lambda row: credentials_place(row.id))
+        sa_type=sa.LargeBinary, sa_column_kwargs=sealed(lambda row: credentials_place(row.id))
     )
     shared: bool
     created_by_user_id: Id
@@ -47,7 +47,9 @@ class ProviderSwitch(SQLModel, table=True):
     """A provider that was switched off, or on again; the others are on."""
 
     __tablename__ = "provider_switch"
-    __table_args__ = (ForeignKeyConstraint(["workspace_id"], ["workspace.id"], ondelete="CASCADE"),)
+    __table_args__ = (
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"], ondelete="CASCADE"),
+    )
 
     workspace_id: Id = Field(primary_key=True)
     provider: str = Field(primary_key=True)
@@ -63,7 +65,7 @@ class FailingConnection(SQLModel, table=True):
 
     connection_id: Id = Field(primary_key=True)
     workspace_id: Id
-    failures: int = Field(sa_type=BigInteger)
+    failures: int = Field(sa_type=sa.BigInteger)
     failing_since: datetime = Field(sa_type=Timestamp)
     failed_at: datetime = Field(sa_type=Timestamp)
     message: str

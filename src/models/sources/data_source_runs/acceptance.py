@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import select
+import sqlalchemy as sa
 
 from models.core.access.rules import Actor, Level, Scope, level_on
 from models.core.base import Id, JsonObject
@@ -13,24 +13,11 @@ from models.core.lifecycle import commands as lifecycle
 from models.core.schedules.commands import scheduled, set_next_run
 from models.core.schedules.timetables import due_run_id, fire_note
 from models.data.fields.queries import require_edit
-from models.sources.data_source_runs.endings import (
-    RunEnd,
-    RunOverError,
-    end_run,
-    fail_run,
-    unapplied,
-)
+from models.sources.data_source_runs import endings, rules
 from models.sources.data_source_runs.execution import run_actor
 from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS, SourceRunRow
 from models.sources.data_source_runs.overviews import run_title
 from models.sources.data_source_runs.queries import get_import, get_run, run_in_workspace
-from models.sources.data_source_runs.rules import (
-    OPEN_RUN,
-    RETRIED,
-    DataSourceRunStatus,
-    RunTrigger,
-    family_of,
-)
 from models.sources.data_source_runs.shapes import DataSourceRunDetail, SpreadsheetImportDetail
 from models.sources.data_source_runs.staging import find_run
 from models.sources.data_source_runs.tables import data_source_run
@@ -55,7 +42,7 @@ async def accept_refresh(
     data_source_id: Id,
     run_id: Id,
     *,
-    trigger: RunTrigger = RunTrigger.MANUAL,
+    trigger: rules.RunTrigger = rules.RunTrigger.MANUAL,
     force: bool = False,
     started_by_caller: bool = False,
     retry_of: Id | None = None,
@@ -97,12 +84,12 @@ async def retry_run(
     open, and while another one is open.
     """
     earlier = await get_run(work, actor.workspace_id, data_source_id, run_id)
-    if earlier.status not in RETRIED:
+    if earlier.status not in rules.RETRIED:
         raise ConflictError(
             f"Only failed or cancelled runs can be retried; this one is {earlier.status}."
         )
     force = (await find_run(work, run_id)).plan["force"]
-    retry, kind = (data_source_id, retry_id), RunTrigger.RETRY
+    retry, kind = (data_source_id, retry_id), rules.RunTrigger.RETRY
     made = await accept_refresh(work, actor, *retry, trigger=kind, force=force, retry_of=run_id)
     if made.id != retry_id:
         raise ConflictError("Another run of the data source is open. Wait until it ends.")
@@ -110,7 +97,7 @@ async def retry_run(
 
 
 def refresh_row(
-    source: DataSourceRow, run_id: Id, trigger: RunTrigger, user_id: Id | None
+    source: DataSourceRow, run_id: Id, trigger: rules.RunTrigger, user_id: Id | None
 ) -> JsonObject:
     """The row of a refresh that is about to be accepted, in the name of a user."""
     return {
@@ -145,10 +132,10 @@ async def _open_run(
 ) -> DataSourceRunDetail:
     """The run accepted before under this id, else the one that is open."""
     open_id = await work.scalar(
-        select(data_source_run.c.id).where(
+        sa.select(data_source_run.c.id).where(
             data_source_run.c.workspace_id == workspace_id,
             data_source_run.c.data_source_id == data_source_id,
-            data_source_run.c.status.in_([status.value for status in OPEN_RUN]),
+            data_source_run.c.status.in_([status.value for status in rules.OPEN_RUN]),
         )
     )
     return await get_run(work, workspace_id, data_source_id, open_id or run_id)
@@ -158,7 +145,7 @@ async def start_run(
     work: UnitOfWork, run: SourceRunRow, restarts: int = 0, *, child: bool = False
 ) -> None:
     """Have the execution of an accepted run started, or that of a `child` by its caller."""
-    family, request = family_of(run.data_source_id), await start_request(work, run)
+    family, request = rules.family_of(run.data_source_id), await start_request(work, run)
     if child:
         await lifecycle.stand_in_line(work, family, run.workspace_id, run.id, request)
     else:
@@ -174,7 +161,7 @@ async def start_request(work: UnitOfWork, run: SourceRunRow) -> StartRequest:
         "summary": await run_title(work, run),
         "resourceId": str(run.data_source_id or run.database_id or run.id),
         "source": run.trigger,
-        "weight": 1 if run.trigger == RunTrigger.SCHEDULE else AWAITED,
+        "weight": 1 if run.trigger == rules.RunTrigger.SCHEDULE else AWAITED,
     }
 
 
@@ -203,10 +190,10 @@ async def cancel_import(work: UnitOfWork, actor: Actor, import_id: Id) -> Spread
 async def _cancel(work: UnitOfWork, actor: Actor, run_id: Id) -> None:
     """Rows are applied in one transaction, so a cancelled run has written none."""
     run = await run_in_workspace(work, actor.workspace_id, run_id)
-    end = RunEnd(DataSourceRunStatus.CANCELLED, unapplied(run))
-    with suppress(RunOverError):
-        await end_run(work, run, end, actor.principal)
-        family = family_of(run.data_source_id)
+    end = endings.RunEnd(rules.DataSourceRunStatus.CANCELLED, endings.unapplied(run))
+    with suppress(endings.RunOverError):
+        await endings.end_run(work, run, end, actor.principal)
+        family = rules.family_of(run.data_source_id)
         await lifecycle.cancel_executions(work, family, actor.workspace_id, [run_id])
         await leave_lines(work, actor.workspace_id, [run_id])
 
@@ -239,20 +226,20 @@ async def fire_refresh(work: UnitOfWork, data_source_id: Id, due: datetime) -> D
         return None
     source = await find_data_source(work, schedule.workspace_id, data_source_id)
     run_id = due_run_id(schedule.schedule_id, due)
-    row = refresh_row(source, run_id, RunTrigger.SCHEDULE, source.created_by_user_id)
+    row = refresh_row(source, run_id, rules.RunTrigger.SCHEDULE, source.created_by_user_id)
     row["note"] = fire_note(schedule.timing.timetable, due)
     if await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
         problem = await _refusal(work, await find_run(work, run_id))
         if problem is not None:
-            await fail_run(work, run_id, problem)
+            await endings.fail_run(work, run_id, problem)
         else:
             await start_run(work, await find_run(work, run_id), child=True)
     status = await work.scalar(
-        select(data_source_run.c.status).where(data_source_run.c.id == run_id)
+        sa.select(data_source_run.c.status).where(data_source_run.c.id == run_id)
     )
     if status is None:
         await count_joined(work, data_source_id, due)
-    if status not in OPEN_RUN:
+    if status not in rules.OPEN_RUN:
         return None
     request = await start_request(work, await find_run(work, run_id))
     return DueRefresh(run_id, schedule.workspace_id, request)

@@ -5,28 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    CTE,
-    Boolean,
-    ColumnElement,
-    FromClause,
-    Select,
-    Text,
-    Uuid,
-    all_,
-    and_,
-    case,
-    cast,
-    exists,
-    func,
-    literal,
-    null,
-    or_,
-    select,
-    true,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from models.core.access.rules import Actor
@@ -35,13 +14,7 @@ from models.data.fields.rules.fields import TITLE_KEY
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.bulk import derive_where, insert_from, update_from
 from models.data.records.queries import RECORD
-from models.sources.data_source_runs.comparison import (
-    UPDATED,
-    Comparison,
-    forget_replaced,
-    identity_by_place,
-    unless_changed,
-)
+from models.sources.data_source_runs import comparison
 from models.sources.data_source_runs.tables import source_row, staged_row
 from models.sources.data_sources.rules import RemovedRows
 from runtime.database import UnitOfWork
@@ -57,7 +30,7 @@ class Application:
     `creates` its database are not remembered: no other run compares with them, and they go with it.
     """
 
-    rows: Comparison
+    rows: comparison.Comparison
     actor: Actor
     keys: Sequence[str]
     appended: bool
@@ -68,17 +41,17 @@ class Application:
 async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
     """Write the rows that are new records; `count` of them."""
     remembers = run.merges or not run.creates
-    identity = identity_by_place(run.rows) if run.appended else staged_row.c.identity
+    identity = comparison.identity_by_place(run.rows) if run.appended else staged_row.c.identity
     # Unread columns would be carried from step to step with each row.
     told_by = (identity.label("identity"), staged_row.c.digest, staged_row.c.position)
     new_rows = (
-        select(
+        sa.select(
             counted_id(await first_id(work), staged_row.c.position + 1).label("id"),
             staged_row.c.title,
             staged_row.c.data,
-            cast(null(), JSONB).label("links"),
-            cast(null(), ARRAY(Text)).label("omitted"),
-            cast(null(), Uuid).label("content_surface_id"),
+            sa.cast(sa.null(), JSONB).label("links"),
+            sa.cast(sa.null(), sa.ARRAY(sa.Text)).label("omitted"),
+            sa.cast(sa.null(), sa.Uuid).label("content_surface_id"),
             *(told_by if remembers else ()),
         )
         .where(run.rows.staged, staged_row.c.change.is_(None))
@@ -89,7 +62,7 @@ async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
     also = []
     if remembers:
         named = (new_rows.c.identity, new_rows.c.id, new_rows.c.digest)
-        also.append(_remembered(run, select(*named), new_rows))
+        also.append(_remembered(run, sa.select(*named), new_rows))
     await insert_from(work, run.actor, run.rows.schema, new_rows, count, also)
 
 
@@ -103,7 +76,7 @@ async def update_changed(work: UnitOfWork, run: Application, *, found_by_keys: b
     given = _changed(run, work.now).cte("given").prefix_with("MATERIALIZED")
     count = await update_from(work, run.actor, run.rows.schema, given)
     if run.merges:
-        await forget_replaced(work, run.rows)
+        await comparison.forget_replaced(work, run.rows)
     await _remember_changed(work, run, found_by_keys=found_by_keys or run.merges)
     return count
 
@@ -111,10 +84,10 @@ async def update_changed(work: UnitOfWork, run: Application, *, found_by_keys: b
 async def _remember_changed(work: UnitOfWork, run: Application, *, found_by_keys: bool) -> None:
     """Remember what changed rows say now: known ones are written in place, others inserted."""
     names = ["record_id", "digest", *_content_columns(run)]
-    is_known = and_(*run.rows.known, source_row.c.identity == staged_row.c.identity)
-    is_changed = and_(run.rows.staged, staged_row.c.change == UPDATED)
+    is_known = sa.and_(*run.rows.known, source_row.c.identity == staged_row.c.identity)
+    is_changed = sa.and_(run.rows.staged, staged_row.c.change == comparison.UPDATED)
     await work.execute(
-        update(source_row)
+        sa.update(source_row)
         .where(is_known, is_changed)
         .values(
             run_id=run.rows.run_id, removed=False, **{name: staged_row.c[name] for name in names}
@@ -122,9 +95,9 @@ async def _remember_changed(work: UnitOfWork, run: Application, *, found_by_keys
     )
     if not found_by_keys:
         return
-    found = select(staged_row.c.identity, staged_row.c.record_id, staged_row.c.digest)
-    unknown = found.where(is_changed, ~exists().where(is_known))
-    await work.execute(select(literal(1)).add_cte(_remembered(run, unknown, staged_row)))
+    found = sa.select(staged_row.c.identity, staged_row.c.record_id, staged_row.c.digest)
+    unknown = found.where(is_changed, ~sa.exists().where(is_known))
+    await work.execute(sa.select(sa.literal(1)).add_cte(_remembered(run, unknown, staged_row)))
 
 
 def _content_columns(run: Application) -> list[str]:
@@ -135,100 +108,104 @@ def _content_columns(run: Application) -> list[str]:
 async def _hold(work: UnitOfWork, run: Application) -> None:
     """Hold the records that rows change, in the order in which all writers hold records."""
     records = (
-        select(RECORD.id)
+        sa.select(RECORD.id)
         .join(staged_row, staged_row.c.record_id == RECORD.id)
-        .where(*run.rows.records, run.rows.staged, staged_row.c.change == UPDATED)
+        .where(*run.rows.records, run.rows.staged, staged_row.c.change == comparison.UPDATED)
         .order_by(RECORD.id)
         # Without the key, so that links to the records can be written meanwhile.
         .with_for_update(key_share=True, of=RECORD.id.table)
         .subquery()
     )
-    await work.execute(select(func.count()).select_from(records))
+    await work.execute(sa.select(sa.func.count()).select_from(records))
 
 
-def _changed(run: Application, now: datetime) -> Select[Any]:
+def _changed(run: Application, now: datetime) -> sa.Select[Any]:
     """The rows whose record is not as they say, as `update_from` takes them."""
     titled = TITLE_KEY in run.keys
-    title: ColumnElement[str] = staged_row.c.title if titled else RECORD.title
-    keys = literal([key for key in run.keys if key != TITLE_KEY], ARRAY(Text))
-    archived: ColumnElement[bool] = literal(False, Boolean)
-    data: ColumnElement[Any] = staged_row.c.data
-    rows: FromClause = staged_row.join(
-        RECORD.id.table, and_(*run.rows.records, RECORD.id == staged_row.c.record_id)
+    title: sa.ColumnElement[str] = staged_row.c.title if titled else RECORD.title
+    keys = sa.literal([key for key in run.keys if key != TITLE_KEY], sa.ARRAY(sa.Text))
+    archived: sa.ColumnElement[bool] = sa.literal(False, sa.Boolean)
+    data: sa.ColumnElement[Any] = staged_row.c.data
+    rows: sa.FromClause = staged_row.join(
+        RECORD.id.table, sa.and_(*run.rows.records, RECORD.id == staged_row.c.record_id)
     )
     if run.merges:
         merged = _merged(keys)
-        rows = rows.join(source_row, and_(*run.rows.known, source_row.c.record_id == RECORD.id))
-        rows, data = rows.join(merged, true()), merged.c.data
-        title = unless_changed(RECORD.title, source_row.c.title, title)
-        archived = and_(RECORD.archived, source_row.c.removed.is_(False))
+        rows = rows.join(source_row, sa.and_(*run.rows.known, source_row.c.record_id == RECORD.id))
+        rows, data = rows.join(merged, sa.true()), merged.c.data
+        title = comparison.unless_changed(RECORD.title, source_row.c.title, title)
+        archived = sa.and_(RECORD.archived, source_row.c.removed.is_(False))
     kept_keys, renamed = _kept_keys(keys, data), RECORD.title != title
     before, after = [
         values.op("-", return_type=JSONB())(kept_keys.c.listed) for values in (RECORD.data, data)
     ]
     return (
-        select(
+        sa.select(
             RECORD.id,
-            cast(null(), ARRAY(Text)).label("omitted"),
-            literal(ChangeKind.UPDATED.value, Text).label("kind"),
+            sa.cast(sa.null(), sa.ARRAY(sa.Text)).label("omitted"),
+            sa.literal(ChangeKind.UPDATED.value, sa.Text).label("kind"),
             _with_title(before, renamed, RECORD.title).label("before"),
             _with_title(after, renamed, title).label("after"),
             title.label("title"),
             data.label("data"),
             keys.label("cleared"),
             archived.label("archived"),
-            literal(run.actor.user_id, Uuid).label("updated_by_user_id"),
-            literal(now, Timestamp).label("updated_at"),
-            cast(null(), Timestamp).label("deleted_at"),
+            sa.literal(run.actor.user_id, sa.Uuid).label("updated_by_user_id"),
+            sa.literal(now, Timestamp).label("updated_at"),
+            sa.cast(sa.null(), Timestamp).label("deleted_at"),
         )
-        .select_from(rows.join(kept_keys, true()))
+        .select_from(rows.join(kept_keys, sa.true()))
         .where(
             run.rows.staged,
-            staged_row.c.change == UPDATED,
-            or_(renamed, RECORD.archived != archived, before != _NOTHING, after != _NOTHING),
+            staged_row.c.change == comparison.UPDATED,
+            sa.or_(renamed, RECORD.archived != archived, before != _NOTHING, after != _NOTHING),
         )
     )
 
 
-_NOTHING = literal({}, JSONB)
+_NOTHING = sa.literal({}, JSONB)
 
 
-def _kept_keys(keys: ColumnElement[Any], data: ColumnElement[Any]) -> FromClause:
+def _kept_keys(keys: sa.ColumnElement[Any], data: sa.ColumnElement[Any]) -> sa.FromClause:
     """The `keys` of a record whose values stay: they are in `data` too, or no row fills them."""
-    every = func.jsonb_object_keys(RECORD.data).table_valued("key").render_derived("every").c.key
-    stays = or_(every != all_(keys), RECORD.data[every] == data[every])
-    found = func.coalesce(func.array_agg(every, type_=ARRAY(Text)), literal([], ARRAY(Text)))
-    return select(found.label("listed")).where(stays).lateral("kept_keys")
+    every = sa.func.jsonb_object_keys(RECORD.data).table_valued("key").render_derived("every").c.key
+    stays = sa.or_(every != sa.all_(keys), RECORD.data[every] == data[every])
+    found = sa.func.coalesce(
+        sa.func.array_agg(every, type_=sa.ARRAY(sa.Text)), sa.literal([], sa.ARRAY(sa.Text))
+    )
+    return sa.select(found.label("listed")).where(stays).lateral("kept_keys")
 
 
-def _merged(keys: ColumnElement[Any]) -> FromClause:
+def _merged(keys: sa.ColumnElement[Any]) -> sa.FromClause:
     """The values of these keys as the source says them, but for what people changed."""
-    key = func.unnest(keys).table_valued("key").render_derived("filled").c.key
-    value = unless_changed(RECORD.data[key], source_row.c.data[key], staged_row.c.data[key])
-    collected = func.jsonb_object_agg(key, value, type_=JSONB).filter(value.is_not(None))
-    return select(func.coalesce(collected, _NOTHING).label("data")).lateral("merged")
+    key = sa.func.unnest(keys).table_valued("key").render_derived("filled").c.key
+    value = comparison.unless_changed(
+        RECORD.data[key], source_row.c.data[key], staged_row.c.data[key]
+    )
+    collected = sa.func.jsonb_object_agg(key, value, type_=JSONB).filter(value.is_not(None))
+    return sa.select(sa.func.coalesce(collected, _NOTHING).label("data")).lateral("merged")
 
 
 def _with_title(
-    values: ColumnElement[Any], renamed: ColumnElement[bool], title: ColumnElement[str]
-) -> ColumnElement[Any]:
-    named = func.jsonb_build_object(TITLE_KEY, title, type_=JSONB)
-    return values.op("||", return_type=JSONB())(case((renamed, named), else_=_NOTHING))
+    values: sa.ColumnElement[Any], renamed: sa.ColumnElement[bool], title: sa.ColumnElement[str]
+) -> sa.ColumnElement[Any]:
+    named = sa.func.jsonb_build_object(TITLE_KEY, title, type_=JSONB)
+    return values.op("||", return_type=JSONB())(sa.case((renamed, named), else_=_NOTHING))
 
 
-def _remembered(run: Application, found: Select[Any], incoming: FromClause) -> CTE:
+def _remembered(run: Application, found: sa.Select[Any], incoming: sa.FromClause) -> sa.CTE:
     """The insertion of rows of the source with their records; `incoming` has their values."""
     identity, record_id, digest = found.selected_columns
     columns = ["workspace_id", "source_id", "identity", "record_id", "digest", "run_id", "removed"]
     rows, content_columns = run.rows, _content_columns(run)
     selected = found.with_only_columns(
-        literal(rows.schema.workspace_id, Uuid),
-        literal(rows.source_id, Uuid),
+        sa.literal(rows.schema.workspace_id, sa.Uuid),
+        sa.literal(rows.source_id, sa.Uuid),
         identity,
         record_id,
         digest,
-        literal(rows.run_id, Uuid),
-        literal(False, Boolean),
+        sa.literal(rows.run_id, sa.Uuid),
+        sa.literal(False, sa.Boolean),
         *(incoming.c[name] for name in content_columns),
     )
     inserted = insert(source_row).from_select([*columns, *content_columns], selected)
@@ -242,7 +219,7 @@ def _remembered(run: Application, found: Select[Any], incoming: FromClause) -> C
 
 
 async def remove_gone(
-    work: UnitOfWork, run: Application, selection: Select[Any], policy: RemovedRows
+    work: UnitOfWork, run: Application, selection: sa.Select[Any], policy: RemovedRows
 ) -> int:
     """Archive or delete the records of rows that the source has no more; returns their number."""
     if policy is RemovedRows.KEEP:
@@ -251,19 +228,19 @@ async def remove_gone(
     kind = ChangeKind.DELETED if deleted else ChangeKind.ARCHIVED
     targets = selection.subquery("gone")
     changes = (
-        select(
+        sa.select(
             RECORD.id,
-            cast(null(), ARRAY(Text)).label("omitted"),
-            literal(kind.value, Text).label("kind"),
-            cast(null(), JSONB).label("before"),
-            cast(null(), JSONB).label("after"),
+            sa.cast(sa.null(), sa.ARRAY(sa.Text)).label("omitted"),
+            sa.literal(kind.value, sa.Text).label("kind"),
+            sa.cast(sa.null(), JSONB).label("before"),
+            sa.cast(sa.null(), JSONB).label("after"),
             RECORD.title,
-            literal({}, JSONB).label("data"),
-            literal([], ARRAY(Text)).label("cleared"),
-            literal(True, Boolean).label("archived") if not deleted else RECORD.archived,
-            literal(run.actor.user_id, Uuid).label("updated_by_user_id"),
-            literal(work.now, Timestamp).label("updated_at"),
-            (literal(work.now, Timestamp) if deleted else cast(null(), Timestamp)).label(
+            sa.literal({}, JSONB).label("data"),
+            sa.literal([], sa.ARRAY(sa.Text)).label("cleared"),
+            sa.literal(True, sa.Boolean).label("archived") if not deleted else RECORD.archived,
+            sa.literal(run.actor.user_id, sa.Uuid).label("updated_by_user_id"),
+            sa.literal(work.now, Timestamp).label("updated_at"),
+            (sa.literal(work.now, Timestamp) if deleted else sa.cast(sa.null(), Timestamp)).label(
                 "deleted_at"
             ),
         )
@@ -273,7 +250,7 @@ async def remove_gone(
         .prefix_with("MATERIALIZED")
     )
     marks = (
-        update(source_row)
+        sa.update(source_row)
         .where(*run.rows.known, source_row.c.record_id == changes.c.id)
         .values(removed=True, run_id=run.rows.run_id)
         .cte("removed")
@@ -283,8 +260,8 @@ async def remove_gone(
 
 async def derive(work: UnitOfWork, run: Application) -> None:
     """Bring up to date what is derived from the records that the run wrote."""
-    wrote = select(source_row.c.record_id).where(
+    wrote = sa.select(source_row.c.record_id).where(
         *run.rows.known, source_row.c.run_id == run.rows.run_id
     )
-    these = true() if run.creates else RECORD.id.in_(wrote)
+    these = sa.true() if run.creates else RECORD.id.in_(wrote)
     await derive_where(work, run.rows.schema, these)

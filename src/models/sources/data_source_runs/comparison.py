@@ -12,30 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    ColumnElement,
-    Integer,
-    Select,
-    Text,
-    Uuid,
-    and_,
-    any_,
-    case,
-    cast,
-    column,
-    delete,
-    exists,
-    false,
-    func,
-    literal,
-    or_,
-    select,
-    text,
-    update,
-)
 from sqlalchemy.dialects.postgresql import JSONB, distinct_on
 
 from models.core.base import Id, JsonObject
@@ -66,11 +44,11 @@ class Comparison:
     anew: bool = False
 
     @property
-    def staged(self) -> ColumnElement[bool]:
+    def staged(self) -> sa.ColumnElement[bool]:
         return staged_row.c.run_id == self.run_id
 
     @property
-    def known(self) -> tuple[ColumnElement[bool], ...]:
+    def known(self) -> tuple[sa.ColumnElement[bool], ...]:
         """The rows that the source had."""
         return (
             source_row.c.workspace_id == self.schema.workspace_id,
@@ -78,7 +56,7 @@ class Comparison:
         )
 
     @property
-    def records(self) -> tuple[ColumnElement[bool], ...]:
+    def records(self) -> tuple[sa.ColumnElement[bool], ...]:
         """The records of the target outside the trash."""
         return (
             RECORD.workspace_id == self.schema.workspace_id,
@@ -95,11 +73,11 @@ async def joining_sets(work: UnitOfWork) -> AsyncIterator[None]:
     Of each table they read what its index says is theirs: the rest of it may be large, and dead.
     """
     chosen = {"enable_nestloop": "off", "enable_seqscan": "off", "work_mem": _JOIN_MEMORY}
-    settings = [func.set_config(name, value, True) for name, value in chosen.items()]
-    await work.execute(select(*settings))
+    settings = [sa.func.set_config(name, value, True) for name, value in chosen.items()]
+    await work.execute(sa.select(*settings))
     yield
     for name in chosen:
-        await work.execute(text(f"SET LOCAL {name} TO DEFAULT"))
+        await work.execute(sa.text(f"SET LOCAL {name} TO DEFAULT"))
 
 
 async def make_unique(work: UnitOfWork, rows: Comparison, *, keyed: bool) -> None:
@@ -110,26 +88,28 @@ async def make_unique(work: UnitOfWork, rows: Comparison, *, keyed: bool) -> Non
     place = staged_row.c.position
     order = place.desc() if keyed else place
     numbered = (
-        select(
+        sa.select(
             place,
-            func.row_number().over(partition_by=staged_row.c.identity, order_by=order).label("nth"),
+            sa.func.row_number()
+            .over(partition_by=staged_row.c.identity, order_by=order)
+            .label("nth"),
         )
         .where(rows.staged)
         .subquery()
     )
-    nth = func.int8send(cast(numbered.c.nth, BigInteger))
-    told_apart: dict[str, Any] = {"identity": func.sha256(staged_row.c.identity.concat(nth))}
+    nth = sa.func.int8send(sa.cast(numbered.c.nth, sa.BigInteger))
+    told_apart: dict[str, Any] = {"identity": sa.func.sha256(staged_row.c.identity.concat(nth))}
     await work.execute(
-        update(staged_row)
+        sa.update(staged_row)
         .where(rows.staged, place == numbered.c.position, numbered.c.nth > 1)
         .values({"change": SKIPPED} if keyed else told_apart)
     )
 
 
-def identity_by_place(rows: Comparison) -> ColumnElement[bytes]:
+def identity_by_place(rows: Comparison) -> sa.ColumnElement[bytes]:
     """Makes every row a new one, for rows that are appended."""
-    place = func.int8send(staged_row.c.position)
-    identity: ColumnElement[bytes] = func.sha256(func.uuid_send(rows.run_id).concat(place))
+    place = sa.func.int8send(staged_row.c.position)
+    identity: sa.ColumnElement[bytes] = sa.func.sha256(sa.func.uuid_send(rows.run_id).concat(place))
     return identity
 
 
@@ -138,11 +118,11 @@ async def match_known(work: UnitOfWork, rows: Comparison) -> int:
 
     Returns the number of rows of the source.
     """
-    unchanged = and_(source_row.c.digest == staged_row.c.digest, source_row.c.removed.is_(False))
+    unchanged = sa.and_(source_row.c.digest == staged_row.c.digest, source_row.c.removed.is_(False))
     if rows.anew:
-        unchanged = false()
+        unchanged = sa.false()
     matched = await work.execute(
-        update(staged_row)
+        sa.update(staged_row)
         .where(
             rows.staged,
             *rows.known,
@@ -154,7 +134,7 @@ async def match_known(work: UnitOfWork, rows: Comparison) -> int:
         )
         .values(
             record_id=source_row.c.record_id,
-            change=case(
+            change=sa.case(
                 (RECORD.deleted_at.is_not(None), SKIPPED), (unchanged, UNCHANGED), else_=UPDATED
             ),
         )
@@ -169,9 +149,9 @@ async def match_keys(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) ->
     """
     fields = rows.schema.fields
     staged, other = staged_row.alias("wanted"), staged_row.alias("other")
-    is_taken = exists().where(other.c.run_id == rows.run_id, other.c.record_id == RECORD.id)
+    is_taken = sa.exists().where(other.c.run_id == rows.run_id, other.c.record_id == RECORD.id)
     matches = (
-        select(staged.c.position, func.min(cast(RECORD.id, Text)).label("record_id"))
+        sa.select(staged.c.position, sa.func.min(sa.cast(RECORD.id, sa.Text)).label("record_id"))
         .where(
             staged.c.run_id == rows.run_id,
             staged.c.change.is_(None),
@@ -188,9 +168,9 @@ async def match_keys(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) ->
         .subquery()
     )
     await work.execute(
-        update(staged_row)
+        sa.update(staged_row)
         .where(rows.staged, staged_row.c.position == matches.c.position)
-        .values(record_id=cast(matches.c.record_id, RECORD.id.type), change=UPDATED)
+        .values(record_id=sa.cast(matches.c.record_id, RECORD.id.type), change=UPDATED)
     )
 
 
@@ -206,20 +186,20 @@ async def count_keyed(
         for place, row in enumerate(rows)
     ]
     entry = (
-        func.jsonb_to_recordset(cast(literal(to_json(planned).decode(), Text), JSONB))
+        sa.func.jsonb_to_recordset(sa.cast(sa.literal(to_json(planned).decode(), sa.Text), JSONB))
         .table_valued(
-            column("place", Integer),
-            column("title", Text),
-            column("data", JSONB),
-            column("values", JSONB),
+            sa.column("place", sa.Integer),
+            sa.column("title", sa.Text),
+            sa.column("data", JSONB),
+            sa.column("values", JSONB),
         )
         .render_derived(name="entry", with_types=True)
     )
     is_same = RECORD.data.contains(entry.c.data) & (
-        RECORD.title == func.coalesce(entry.c.title, RECORD.title)
+        RECORD.title == sa.func.coalesce(entry.c.title, RECORD.title)
     )
     matched = (
-        select(entry.c.place, is_same.label("is_same"))
+        sa.select(entry.c.place, is_same.label("is_same"))
         .where(
             *records_of(schema.workspace_id, schema.database_id),
             *(equal_values(schema.fields[key], entry.c["values"][key]) for key in keys),
@@ -229,9 +209,9 @@ async def count_keyed(
         .subquery()
     )
     counts = await work.first(
-        select(
-            func.count().label("matched"),
-            func.count().filter(matched.c.is_same).label("unchanged"),
+        sa.select(
+            sa.func.count().label("matched"),
+            sa.func.count().filter(matched.c.is_same).label("unchanged"),
         ).select_from(matched)
     )
     assert counts is not None
@@ -243,15 +223,15 @@ def _without_title(row: JsonObject) -> JsonObject:
     return {key: value for key, value in row.items() if key != TITLE_KEY}
 
 
-def gone_rows(rows: Comparison) -> Select[Any]:
+def gone_rows(rows: Comparison) -> sa.Select[Any]:
     """The records of rows that the source had and has no more, as `record_id`s.
 
     A record that another row has now, by the values of its keys, is not gone.
     """
-    still = exists().where(rows.staged, staged_row.c.identity == source_row.c.identity)
-    is_taken = exists().where(rows.staged, staged_row.c.record_id == source_row.c.record_id)
+    still = sa.exists().where(rows.staged, staged_row.c.identity == source_row.c.identity)
+    is_taken = sa.exists().where(rows.staged, staged_row.c.record_id == source_row.c.record_id)
     return (
-        select(source_row.c.record_id)
+        sa.select(source_row.c.record_id)
         .where(
             *rows.known,
             source_row.c.removed.is_(False),
@@ -264,23 +244,23 @@ def gone_rows(rows: Comparison) -> Select[Any]:
     )
 
 
-def other_records(rows: Comparison) -> Select[Any]:
+def other_records(rows: Comparison) -> sa.Select[Any]:
     """The records of the target that no staged row has, as `record_id`s: for a replacement."""
-    staged = exists().where(rows.staged, staged_row.c.record_id == RECORD.id)
-    return select(RECORD.id.label("record_id")).where(
+    staged = sa.exists().where(rows.staged, staged_row.c.record_id == RECORD.id)
+    return sa.select(RECORD.id.label("record_id")).where(
         *rows.records, RECORD.archived.is_(False), ~staged
     )
 
 
-async def count_rows(work: UnitOfWork, selected: Select[Any]) -> int:
+async def count_rows(work: UnitOfWork, selected: sa.Select[Any]) -> int:
     """The number of rows a query gives."""
-    counted: int = await work.scalar(select(func.count()).select_from(selected.subquery()))
+    counted: int = await work.scalar(sa.select(sa.func.count()).select_from(selected.subquery()))
     return counted
 
 
 async def count_known(work: UnitOfWork, rows: Comparison, *, removed: bool = False) -> int:
     """The number of rows the source had; the removed ones count if asked for."""
-    known = select(literal(1)).where(*rows.known)
+    known = sa.select(sa.literal(1)).where(*rows.known)
     if not removed:
         known = known.where(source_row.c.removed.is_(False))
     return await count_rows(work, known)
@@ -289,7 +269,7 @@ async def count_known(work: UnitOfWork, rows: Comparison, *, removed: bool = Fal
 async def count_changes(work: UnitOfWork, rows: Comparison) -> dict[str | None, int]:
     """The number of staged rows of each change; None stands for new records."""
     counted = await work.rows(
-        select(staged_row.c.change, func.count().label("times"))
+        sa.select(staged_row.c.change, sa.func.count().label("times"))
         .where(rows.staged)
         .group_by(staged_row.c.change)
     )
@@ -297,10 +277,10 @@ async def count_changes(work: UnitOfWork, rows: Comparison) -> dict[str | None, 
 
 
 def unless_changed(
-    now: ColumnElement[Any], before: ColumnElement[Any], incoming: ColumnElement[Any]
-) -> ColumnElement[Any]:
+    now: sa.ColumnElement[Any], before: sa.ColumnElement[Any], incoming: sa.ColumnElement[Any]
+) -> sa.ColumnElement[Any]:
     """The incoming value, or the value that people made of the one before."""
-    return case((now.is_distinct_from(before), now), else_=incoming)
+    return sa.case((now.is_distinct_from(before), now), else_=incoming)
 
 
 async def match_changed(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) -> int:
@@ -315,7 +295,7 @@ async def match_changed(work: UnitOfWork, rows: Comparison, keys: Sequence[str])
     await _match_titles(work, rows)
     await _match_places(work, rows)
     await work.execute(
-        update(source_row)
+        sa.update(source_row)
         .where(
             *rows.known,
             rows.staged,
@@ -331,23 +311,25 @@ async def match_changed(work: UnitOfWork, rows: Comparison, keys: Sequence[str])
 async def _match_titles(work: UnitOfWork, rows: Comparison) -> None:
     """Pair rows that nothing else has, by titles that name one row on either side."""
     source_titles = (
-        select(
+        sa.select(
             source_row.c.title,
-            cast(func.min(cast(source_row.c.record_id, Text)), Uuid).label("record_id"),
+            sa.cast(sa.func.min(sa.cast(source_row.c.record_id, sa.Text)), sa.Uuid).label(
+                "record_id"
+            ),
         )
         .where(*rows.known, _free(rows), source_row.c.title != "")
         .group_by(source_row.c.title)
-        .having(func.count() == 1)
+        .having(sa.func.count() == 1)
         .subquery()
     )
     staged = (
-        select(staged_row.c.title, func.min(staged_row.c.position).label("position"))
+        sa.select(staged_row.c.title, sa.func.min(staged_row.c.position).label("position"))
         .where(rows.staged, staged_row.c.change.is_(None))
         .group_by(staged_row.c.title)
-        .having(func.count() == 1)
+        .having(sa.func.count() == 1)
         .subquery()
     )
-    paired = and_(
+    paired = sa.and_(
         staged_row.c.position == staged.c.position, staged.c.title == source_titles.c.title
     )
     await _pair(work, rows, paired, source_titles.c.record_id)
@@ -355,31 +337,34 @@ async def _match_titles(work: UnitOfWork, rows: Comparison) -> None:
 
 async def _match_places(work: UnitOfWork, rows: Comparison) -> None:
     """Pair rows that nothing else has in the same place, when title or values are the same."""
-    unfilled = literal(list(rows.unfilled), ARRAY(Text))
+    unfilled = sa.literal(list(rows.unfilled), sa.ARRAY(sa.Text))
     said_before = source_row.c.data.op("-", return_type=JSONB())(unfilled)
-    paired = and_(
+    paired = sa.and_(
         *rows.known,
         _free(rows),
         source_row.c.removed.is_(False),
         source_row.c.position == staged_row.c.position,
-        or_(source_row.c.title == staged_row.c.title, said_before == staged_row.c.data),
+        sa.or_(source_row.c.title == staged_row.c.title, said_before == staged_row.c.data),
     )
     await _pair(work, rows, paired, source_row.c.record_id)
 
 
-def _free(rows: Comparison) -> ColumnElement[bool]:
+def _free(rows: Comparison) -> sa.ColumnElement[bool]:
     taken = staged_row.alias("taken")
-    return ~exists().where(
+    return ~sa.exists().where(
         taken.c.run_id == rows.run_id, taken.c.record_id == source_row.c.record_id
     )
 
 
 async def _pair(
-    work: UnitOfWork, rows: Comparison, paired: ColumnElement[bool], record_id: ColumnElement[Any]
+    work: UnitOfWork,
+    rows: Comparison,
+    paired: sa.ColumnElement[bool],
+    record_id: sa.ColumnElement[Any],
 ) -> None:
     """Give staged rows their records; what people deleted stays in the trash."""
     await work.execute(
-        update(staged_row)
+        sa.update(staged_row)
         .where(
             rows.staged,
             staged_row.c.change.is_(None),
@@ -390,24 +375,28 @@ async def _pair(
         )
         .values(
             record_id=record_id,
-            change=case((RECORD.deleted_at.is_not(None), SKIPPED), else_=UPDATED),
+            change=sa.case((RECORD.deleted_at.is_not(None), SKIPPED), else_=UPDATED),
         )
     )
 
 
 async def keep_unfilled(work: UnitOfWork, rows: Comparison) -> None:
     """Have changed rows remember what the source said last of the fields it no longer fills."""
-    keys = literal(list(rows.unfilled), ARRAY(Text))
-    every = func.jsonb_each(source_row.c.data).table_valued("key", "value").render_derived("every")
-    collected = func.jsonb_object_agg(every.c.key, every.c.value, type_=JSONB)
-    said = select(func.coalesce(collected, literal({}, JSONB))).where(every.c.key == any_(keys))
+    keys = sa.literal(list(rows.unfilled), sa.ARRAY(sa.Text))
+    every = (
+        sa.func.jsonb_each(source_row.c.data).table_valued("key", "value").render_derived("every")
+    )
+    collected = sa.func.jsonb_object_agg(every.c.key, every.c.value, type_=JSONB)
+    said = sa.select(sa.func.coalesce(collected, sa.literal({}, JSONB))).where(
+        every.c.key == sa.any_(keys)
+    )
     columns: dict[str, Any] = {
         "data": said.scalar_subquery().op("||", return_type=JSONB())(staged_row.c.data)
     }
     if TITLE_KEY in rows.unfilled:
         columns["title"] = source_row.c.title
     await work.execute(
-        update(staged_row)
+        sa.update(staged_row)
         .where(
             *rows.known,
             rows.staged,
@@ -423,54 +412,54 @@ async def _count_kept(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) -
     gone_count = await count_rows(
         work, gone_rows(rows).where(~_untouched(keys), RECORD.archived.is_(False))
     )
-    deleted = select(staged_row.c.position).where(rows.staged, staged_row.c.change == SKIPPED)
+    deleted = sa.select(staged_row.c.position).where(rows.staged, staged_row.c.change == SKIPPED)
     contested_rows = (
-        select(staged_row.c.position)
-        .join(RECORD.id.table, and_(*rows.records, RECORD.id == staged_row.c.record_id))
-        .join(source_row, and_(*rows.known, source_row.c.record_id == RECORD.id))
+        sa.select(staged_row.c.position)
+        .join(RECORD.id.table, sa.and_(*rows.records, RECORD.id == staged_row.c.record_id))
+        .join(source_row, sa.and_(*rows.known, source_row.c.record_id == RECORD.id))
         .where(rows.staged, staged_row.c.change == UPDATED, _contested(keys))
     )
     return gone_count + await count_rows(work, deleted) + await count_rows(work, contested_rows)
 
 
-def _contested(keys: Sequence[str]) -> ColumnElement[bool]:
-    titled: ColumnElement[bool] = false()
+def _contested(keys: Sequence[str]) -> sa.ColumnElement[bool]:
+    titled: sa.ColumnElement[bool] = sa.false()
     if TITLE_KEY in keys:
         titled = _is_contested(RECORD.title, source_row.c.title, staged_row.c.title)
-    filled = literal([key for key in keys if key != TITLE_KEY], ARRAY(Text))
-    key = func.unnest(filled).table_valued("key").render_derived("filled").c.key
+    filled = sa.literal([key for key in keys if key != TITLE_KEY], sa.ARRAY(sa.Text))
+    key = sa.func.unnest(filled).table_valued("key").render_derived("filled").c.key
     values = (RECORD.data[key], source_row.c.data[key], staged_row.c.data[key])
-    return or_(titled, select(key).where(_is_contested(*values)).exists())
+    return sa.or_(titled, sa.select(key).where(_is_contested(*values)).exists())
 
 
 def _is_contested(
-    now: ColumnElement[Any], before: ColumnElement[Any], incoming: ColumnElement[Any]
-) -> ColumnElement[bool]:
-    return and_(
+    now: sa.ColumnElement[Any], before: sa.ColumnElement[Any], incoming: sa.ColumnElement[Any]
+) -> sa.ColumnElement[bool]:
+    return sa.and_(
         now.is_distinct_from(before),
         incoming.is_distinct_from(before),
         incoming.is_distinct_from(now),
     )
 
 
-def gone_untouched(rows: Comparison, keys: Sequence[str]) -> Select[Any]:
+def gone_untouched(rows: Comparison, keys: Sequence[str]) -> sa.Select[Any]:
     """The records of removed rows, as `record_id`s, where no member changed them."""
     return gone_rows(rows).where(_untouched(keys), RECORD.archived.is_(False))
 
 
-def _untouched(keys: Sequence[str]) -> ColumnElement[bool]:
+def _untouched(keys: Sequence[str]) -> sa.ColumnElement[bool]:
     """True when a record is as the source said last; fields people removed do not count."""
-    filled = literal(dict.fromkeys(keys), JSONB)
-    every = func.jsonb_object_keys(filled.op("||", return_type=JSONB())(RECORD.data))
+    filled = sa.literal(dict.fromkeys(keys), JSONB)
+    every = sa.func.jsonb_object_keys(filled.op("||", return_type=JSONB())(RECORD.data))
     key = every.table_valued("key").render_derived("every").c.key
     differs = RECORD.data[key].is_distinct_from(source_row.c.data[key])
-    return and_(RECORD.title == source_row.c.title, ~select(key).where(differs).exists())
+    return sa.and_(RECORD.title == source_row.c.title, ~sa.select(key).where(differs).exists())
 
 
 async def forget_replaced(work: UnitOfWork, rows: Comparison) -> None:
     """Forget the identities of known rows whose records now belong to changed rows."""
     await work.execute(
-        delete(source_row).where(
+        sa.delete(source_row).where(
             *rows.known,
             rows.staged,
             staged_row.c.change == UPDATED,

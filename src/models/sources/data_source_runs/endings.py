@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urljoin
 
-from sqlalchemy import literal, select
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Principal, Role
@@ -64,7 +64,7 @@ async def end_run(
         completed_at=now,
         plan=plan,
         # The next run finds it beside its source.
-        progress=data_source_run.c.progress.op("-", return_type=JSONB())(literal("remembered")),
+        progress=data_source_run.c.progress.op("-", return_type=JSONB())(sa.literal("remembered")),
         stats={**end.stats, "durationMs": duration},
         result=end.result,
         error=None if problem is None else problem.message,
@@ -198,7 +198,7 @@ def _named(columns: RunColumns) -> set[tuple[str, str]]:
 async def _columns_before(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
     """The columns of the last run of the same source that succeeded before this one."""
     progress: JsonObject | None = await work.scalar(
-        select(data_source_run.c.progress)
+        sa.select(data_source_run.c.progress)
         .where(
             data_source_run.c.workspace_id == run.workspace_id,
             data_source_run.c.data_source_id == run.data_source_id,
@@ -221,7 +221,7 @@ async def _recipients(work: UnitOfWork, run: SourceRunRow) -> Sequence[Id]:
 
 async def _last_success(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> Id | None:
     run_id: Id | None = await work.scalar(
-        select(data_source_run.c.id)
+        sa.select(data_source_run.c.id)
         .where(
             data_source_run.c.workspace_id == workspace_id,
             data_source_run.c.data_source_id == data_source_id,

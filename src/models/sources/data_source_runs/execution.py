@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import func, select, true
+import sqlalchemy as sa
 
 from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id, JsonObject
@@ -18,28 +18,13 @@ from models.data.records.queries import RECORD
 from models.data.records.rules.values import lead_of_copies
 from models.data.records.upserts import hold_upserts
 from models.people.members import role_of
-from models.sources.data_source_runs import application, comparison
+from models.sources.data_source_runs import application, comparison, staging, targets
 from models.sources.data_source_runs.application import Application
 from models.sources.data_source_runs.comparison import SKIPPED, UNCHANGED, UPDATED, joining_sets
 from models.sources.data_source_runs.endings import RunEnd, RunOverError, end_run
 from models.sources.data_source_runs.lifecycle import SourceRunRow, source_id_of
 from models.sources.data_source_runs.rules import DataSourceRunStatus, Stage, exceeds_guard
-from models.sources.data_source_runs.staging import (
-    find_run,
-    forget_earlier_rejections,
-    is_staged,
-    record_progress,
-    reject_skipped,
-    unstage,
-)
 from models.sources.data_source_runs.tables import data_source_run, source_row
-from models.sources.data_source_runs.targets import (
-    DENIED,
-    Grown,
-    fills_new_field,
-    open_target,
-    remember_columns,
-)
 from models.sources.data_sources.rules import FieldMapping, RemovedRows, WriteMode
 from models.sources.tabular.rules.conversion import RecordLines
 from models.sources.tabular.rules.formats import Conventions
@@ -59,7 +44,9 @@ class StagedRowsLostError(Exception):
 
 async def take_long(work: UnitOfWork) -> None:
     """Let statements of this transaction take as long as very many rows need."""
-    await work.execute(select(func.set_config("statement_timeout", f"{APPLY_SECONDS}s", True)))
+    await work.execute(
+        sa.select(sa.func.set_config("statement_timeout", f"{APPLY_SECONDS}s", True))
+    )
 
 
 async def run_actor(work: UnitOfWork, run: SourceRunRow) -> Actor:
@@ -94,14 +81,14 @@ async def apply_run(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
     await take_long(work)
     actor = await run_actor(work, run)
     mapping = [FieldMapping.model_validate(entry) for entry in run.progress["mapping"]]
-    schema = await open_target(work, actor, run, mapping, run.progress["options"])
+    schema = await targets.open_target(work, actor, run, mapping, run.progress["options"])
     keys = [entry.field_key for entry in mapping]
     rows = comparison.Comparison(
         schema,
         run.id,
         source_id_of(run),
         unfilled=run.progress.get("unfilled", ()),
-        anew=await fills_new_field(work, run, schema, keys),
+        anew=await targets.fills_new_field(work, run, schema, keys),
     )
     applied = Application(
         rows,
@@ -113,11 +100,11 @@ async def apply_run(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
     )
     await hold_upserts(work, schema.database_id)
     async with comparison.joining_sets(work):
-        if not await is_staged(work, run):
+        if not await staging.is_staged(work, run):
             raise StagedRowsLostError
         stats = await _compare_and_write(work, run, applied)
-        await unstage(work, run.id)
-    await remember_columns(work, run, schema)
+        await staging.unstage(work, run.id)
+    await targets.remember_columns(work, run, schema)
     await succeed(work, run, actor, schema.database_id, stats)
     return stats
 
@@ -127,7 +114,7 @@ async def succeed(
 ) -> None:
     """End a run that has filled a database. Raises RunOverError for one that is closed."""
     filled = await get_database(work, actor, database_id)
-    await forget_earlier_rejections(work, run)
+    await staging.forget_earlier_rejections(work, run)
     result = {
         "databaseId": str(filled.id),
         "itemId": str(filled.item_id),
@@ -169,7 +156,7 @@ async def _compare_and_write(
         await comparison.match_keys(work, rows, keys)
         counts = await comparison.count_changes(work, rows)
     if counts.get(SKIPPED, 0):
-        await reject_skipped(work, run)
+        await staging.reject_skipped(work, run)
     gone = await _removed(work, run, applied, matched)
     removals = 0
     if gone is not None:
@@ -249,7 +236,7 @@ class NewTarget:
 
 
 async def create_target(
-    work: UnitOfWork, run: SourceRunRow, mapping: Sequence[FieldMapping], new_options: Grown
+    work: UnitOfWork, run: SourceRunRow, mapping: Sequence[FieldMapping], new_options: targets.Grown
 ) -> NewTarget:
     """Create the database of a run in this transaction, which `finish_append` ends.
 
@@ -257,12 +244,12 @@ async def create_target(
     """
     await take_long(work)
     actor = await run_actor(work, run)
-    schema = await open_target(work, actor, run, mapping, new_options)
+    schema = await targets.open_target(work, actor, run, mapping, new_options)
     lead = lead_of_copies(actor, schema.database_id, work.now)
     return NewTarget(schema, actor, RecordLines(lead, await first_id(work)))
 
 
-def with_options(fields: Sequence[FieldSpec], new_options: Grown) -> list[FieldSpec]:
+def with_options(fields: Sequence[FieldSpec], new_options: targets.Grown) -> list[FieldSpec]:
     """The fields with the options that rows need."""
     return [
         replace(
@@ -282,11 +269,11 @@ async def finish_append(
     raises RunOverError.
     """
     if inserted:
-        await derive_where(work, target.schema, true())
+        await derive_where(work, target.schema, sa.true())
         await emit_written(work, target.actor, target.schema)
-    if not await record_progress(work, run.id, stage=Stage.APPLY.value, **progress):
+    if not await staging.record_progress(work, run.id, stage=Stage.APPLY.value, **progress):
         raise RunOverError
-    written = await find_run(work, run.id)
+    written = await staging.find_run(work, run.id)
     stats = counted(written, inserted=inserted)
     await succeed(work, written, target.actor, target.schema.database_id, stats)
     return stats
@@ -328,7 +315,7 @@ async def last_conventions(work: UnitOfWork, run: SourceRunRow) -> Conventions |
 async def _last_run(work: UnitOfWork, run: SourceRunRow) -> SourceRunRow | None:
     """The last run of the same data source that succeeded."""
     return await work.first(
-        select(data_source_run)
+        sa.select(data_source_run)
         .where(
             data_source_run.c.workspace_id == run.workspace_id,
             data_source_run.c.data_source_id == run.data_source_id,
@@ -356,7 +343,7 @@ async def _is_as_left(work: UnitOfWork, last: SourceRunRow) -> bool:
     if last.completed_at is None or changed_at > last.completed_at:
         return False
     statement = (
-        select(func.count())
+        sa.select(sa.func.count())
         .select_from(source_row)
         .where(
             source_row.c.workspace_id == last.workspace_id,
@@ -389,8 +376,8 @@ async def end_unchanged(
     RunOverError, and `PlatformError` for who may not write any more.
     """
     assert run.database_id is not None, "a data source has a target"
-    await require_edit(work, await run_actor(work, run), run.database_id, DENIED)
-    await record_progress(
+    await require_edit(work, await run_actor(work, run), run.database_id, targets.DENIED)
+    await staging.record_progress(
         work,
         run.id,
         fetched={"validators": dict(validators)},

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy import select, update
 
 from models.content.files.queries import readable_file
 from models.content.items.commands import check_parent
@@ -17,15 +17,9 @@ from models.core.bounds import require_place
 from models.core.lifecycle import commands as lifecycle
 from models.data.fields.queries import require_edit
 from models.sources.connections.queries import get_connection
+from models.sources.data_source_runs import rules
 from models.sources.data_source_runs.acceptance import start_run
 from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS, SourceRunRow
-from models.sources.data_source_runs.rules import (
-    KEPT_RESULT,
-    DataSourceRunStatus,
-    ImportKind,
-    ImportMode,
-    RunTrigger,
-)
 from models.sources.data_source_runs.shapes import ImportSource, ImportSpreadsheet, PreviewImport
 from models.sources.data_source_runs.staging import find_run
 from models.sources.data_source_runs.tables import data_source_run
@@ -42,10 +36,10 @@ from runtime.errors import (
 )
 from runtime.temporal.families import Family
 
-_MODES: Mapping[ImportMode, WriteMode] = {
-    ImportMode.INSERT: WriteMode.APPEND,
-    ImportMode.UPSERT: WriteMode.UPSERT,
-    ImportMode.REPLACE: WriteMode.REPLACE,
+_MODES: Mapping[rules.ImportMode, WriteMode] = {
+    rules.ImportMode.INSERT: WriteMode.APPEND,
+    rules.ImportMode.UPSERT: WriteMode.UPSERT,
+    rules.ImportMode.REPLACE: WriteMode.REPLACE,
 }
 
 
@@ -82,7 +76,7 @@ async def accept_import(
         "id": run_id,
         "workspace_id": actor.workspace_id,
         "database_id": body.target_database_id,
-        "trigger": RunTrigger.IMPORT.value,
+        "trigger": rules.RunTrigger.IMPORT.value,
         "actor_user_id": actor.user_id,
         "client_mutation_id": body.client_mutation_id,
         "plan": {**plan, "digest": digest, "force": True},
@@ -110,7 +104,7 @@ def _plan(
         "keyFields": body.key_fields,
         "writeMode": _MODES[body.mode].value,
         "removedRows": RemovedRows.DELETE.value
-        if body.mode is ImportMode.REPLACE
+        if body.mode is rules.ImportMode.REPLACE
         else RemovedRows.KEEP.value,
         "removalGuardPercent": 100,
         "parentItemId": None if body.parent_item_id is None else str(body.parent_item_id),
@@ -127,7 +121,7 @@ def _plan(
 
 async def _check_target(work: UnitOfWork, actor: Actor, body: ImportSpreadsheet) -> None:
     check_fields(body.fields, body.key_fields)
-    if body.mode is ImportMode.UPSERT and not body.key_fields:
+    if body.mode is rules.ImportMode.UPSERT and not body.key_fields:
         raise ValidationError.at("keyFields", "Required for upsert.")
     if body.target_database_id is not None:
         await require_edit(work, actor, body.target_database_id, DENIED)
@@ -139,11 +133,11 @@ async def _forget_old(work: UnitOfWork, actor: Actor, mutation_id: str | None) -
     """Let a `clientMutationId` stand for a new import once its old one is old enough."""
     if mutation_id is not None:
         await work.execute(
-            update(data_source_run)
+            sa.update(data_source_run)
             .where(
                 data_source_run.c.workspace_id == actor.workspace_id,
                 data_source_run.c.client_mutation_id == mutation_id,
-                data_source_run.c.completed_at < work.now - KEPT_RESULT,
+                data_source_run.c.completed_at < work.now - rules.KEPT_RESULT,
             )
             .values(client_mutation_id=None)
         )
@@ -157,11 +151,11 @@ async def _earlier(
     if mutation_id is not None:
         condition = data_source_run.c.client_mutation_id == mutation_id
     run = await work.first(
-        select(data_source_run).where(
+        sa.select(data_source_run).where(
             data_source_run.c.workspace_id == actor.workspace_id,
             condition,
             data_source_run.c.status.not_in(
-                [DataSourceRunStatus.FAILED, DataSourceRunStatus.CANCELLED]
+                [rules.DataSourceRunStatus.FAILED, rules.DataSourceRunStatus.CANCELLED]
             ),
         ),
         of=SourceRunRow,
@@ -172,7 +166,7 @@ async def _earlier(
         raise ConflictingMutationError(
             "This clientMutationId was used with a different input. Use a new one."
         )
-    if run.status != DataSourceRunStatus.SUCCEEDED and run.id != run_id:
+    if run.status != rules.DataSourceRunStatus.SUCCEEDED and run.id != run_id:
         raise InProgressError("The import with this clientMutationId is still running.")
     return run.id
 
@@ -210,11 +204,11 @@ async def _source(
     work: UnitOfWork, actor: Actor, body: ImportSource
 ) -> tuple[DataSourceKind, JsonObject]:
     match body.kind:
-        case ImportKind.FILE:
+        case rules.ImportKind.FILE:
             return DataSourceKind.FILE, await _file(work, actor, body)
-        case ImportKind.URL:
+        case rules.ImportKind.URL:
             return _url(body)
-        case ImportKind.INLINE:
+        case rules.ImportKind.INLINE:
             return DataSourceKind.FILE, _inline(body)
         case _:
             return await _connection(work, actor, body)
@@ -236,7 +230,7 @@ async def _connection(
     }
 
 
-def _required(value: object, name: str, kind: ImportKind) -> None:
+def _required(value: object, name: str, kind: rules.ImportKind) -> None:
     if value is None:
         raise ValidationError.at(name, f"Required for imports of the kind {kind.value}.")
 

@@ -4,17 +4,12 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import and_, case, delete, select, tuple_
+import sqlalchemy as sa
 
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
 from models.core.purging import MAX_ROWS, Retention
-from models.sources.data_source_runs.rules import (
-    OPEN_RUN,
-    REVERTIBLE,
-    RUN_LIFECYCLE,
-    DataSourceRunStatus,
-)
+from models.sources.data_source_runs import rules
 from models.sources.data_source_runs.tables import (
     data_source_run,
     run_rejection,
@@ -55,8 +50,8 @@ def source_id_of(run: SourceRunRow) -> Id:
 
 DATA_SOURCE_RUNS = WorkTable(
     data_source_run,
-    RUN_LIFECYCLE,
-    family=case(
+    rules.RUN_LIFECYCLE,
+    family=sa.case(
         (data_source_run.c.data_source_id.is_(None), Family.SPREADSHEET_IMPORT.value),
         else_=Family.DATA_SOURCE_REFRESH.value,
     ),
@@ -67,22 +62,25 @@ _run = data_source_run.c
 
 async def recorded_run(work: UnitOfWork, run_id: Id) -> SourceRunRow | None:
     """A run as it is."""
-    return await work.first(select(data_source_run).where(_run.id == run_id), of=SourceRunRow)
+    return await work.first(sa.select(data_source_run).where(_run.id == run_id), of=SourceRunRow)
 
 
 async def reopen_source_run(work: UnitOfWork, run: SourceRunRow, plan: dict[str, Any]) -> None:
     """Open a run that has done nothing yet; the one of its source that is open now is closed."""
     if run.data_source_id is not None:
         others = (_run.data_source_id == run.data_source_id, _run.id != run.id)
-        cancelled = DataSourceRunStatus.CANCELLED.value
+        cancelled = rules.DataSourceRunStatus.CANCELLED.value
         await replace_rows(
-            work, data_source_run, and_(*others, _run.status.in_(OPEN_RUN)), status=cancelled
+            work,
+            data_source_run,
+            sa.and_(*others, _run.status.in_(rules.OPEN_RUN)),
+            status=cancelled,
         )
     await replace_rows(
         work,
         data_source_run,
         _run.id == run.id,
-        status=DataSourceRunStatus.RUNNING.value,
+        status=rules.DataSourceRunStatus.RUNNING.value,
         plan=plan,
         progress={},
         stats={},
@@ -107,19 +105,19 @@ async def purge_rejections(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
     rejection, run = run_rejection.c, data_source_run.c
     key = (rejection.workspace_id, rejection.run_id, rejection.place)
     old = (
-        select(*key)
+        sa.select(*key)
         .join(
             data_source_run,
-            and_(run.workspace_id == rejection.workspace_id, run.id == rejection.run_id),
+            sa.and_(run.workspace_id == rejection.workspace_id, run.id == rejection.run_id),
         )
-        .where(run.completed_at < work.now - REVERTIBLE)
+        .where(run.completed_at < work.now - rules.REVERTIBLE)
         .limit(limit)
     )
-    removed = await work.execute(delete(run_rejection).where(tuple_(*key).in_(old)))
+    removed = await work.execute(sa.delete(run_rejection).where(sa.tuple_(*key).in_(old)))
     return removed.rowcount
 
 
 async def open_runs(work: UnitOfWork, run_ids: Collection[Id]) -> set[Id]:
     """The runs among these that have not ended."""
-    found = select(_run.id).where(_run.id.in_(run_ids), _run.status.in_(OPEN_RUN))
+    found = sa.select(_run.id).where(_run.id.in_(run_ids), _run.status.in_(rules.OPEN_RUN))
     return {row.id for row in await work.rows(found)}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from sqlalchemy import Uuid, any_, bindparam, literal, select
+import sqlalchemy as sa
 
 from models.content.files.queries import find_file
 from models.content.items.queries import PlacementOf
@@ -28,7 +28,7 @@ _visible_refresh = PlacementOf(
     placed_data_sources()
     .join(data_source_run, _run.data_source_id == SOURCE.id)
     .where(
-        _run.id == bindparam("id", type_=Uuid),
+        _run.id == sa.bindparam("id", type_=sa.Uuid),
         _run.workspace_id == SOURCE.workspace_id,
     )
 )
@@ -39,8 +39,8 @@ async def visible(
 ) -> Placement | None:
     """The placement of a run: its data source's; an import is for its maker and for managers."""
     row = await work.first(
-        select(_run.workspace_id, _run.data_source_id, _run.actor_user_id).where(
-            _run.id == run_id, _run.workspace_id == any_(literal(list(workspace_ids)))
+        sa.select(_run.workspace_id, _run.data_source_id, _run.actor_user_id).where(
+            _run.id == run_id, _run.workspace_id == sa.any_(sa.literal(list(workspace_ids)))
         )
     )
     if row is None:
@@ -72,7 +72,7 @@ async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> SourceRunOverv
 async def state(work: UnitOfWork, workspace_id: Id, run_id: Id) -> SourceRunState:
     """The progress of a run. Raises `NotFoundError`."""
     columns = [_run[name] for name in _STATE]
-    statement = select(*columns).where(_run.workspace_id == workspace_id, _run.id == run_id)
+    statement = sa.select(*columns).where(_run.workspace_id == workspace_id, _run.id == run_id)
     row = await work.one(statement, "run", of=SourceRunRow)
     return await _state(work, row)
 

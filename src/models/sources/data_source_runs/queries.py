@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Select, func, select
+import sqlalchemy as sa
 
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
@@ -20,17 +20,9 @@ from models.core.pagination import Page, PageRequest
 from models.core.statements import first_rows_of_each
 from models.data.record_exports.rules import csv_cell
 from models.messages.jobs.store import succeeded_job
+from models.sources.data_source_runs import shapes
 from models.sources.data_source_runs.lifecycle import SourceRunRow
 from models.sources.data_source_runs.rules import OPEN_RUN, Stage
-from models.sources.data_source_runs.shapes import (
-    DataSourceRunDetail,
-    Reject,
-    RejectList,
-    RejectType,
-    RunColumns,
-    SpreadsheetImportDetail,
-    SpreadsheetImportResult,
-)
 from models.sources.data_source_runs.tables import RunRejection, data_source_run, run_rejection
 from models.sources.tabular.rules.problems import ErrorKind
 from runtime.database import UnitOfWork, columns_of
@@ -49,13 +41,13 @@ _NAMED = 10
 """Columns that a sentence names."""
 _NEWEST_FIRST = (data_source_run.c.created_at.desc(), data_source_run.c.id.desc())
 """Ids have no order: the id of a run that a step or a schedule asks for follows from it."""
-_SHOWN: Select[Any] = select(*(one for one in data_source_run.c if one.name != "plan"))
+_SHOWN: sa.Select[Any] = sa.select(*(one for one in data_source_run.c if one.name != "plan"))
 """Without the plan, which may hold a whole file."""
 
 
 async def list_runs(
     work: UnitOfWork, workspace_id: Id, data_source_id: Id, page: PageRequest
-) -> Page[DataSourceRunDetail]:
+) -> Page[shapes.DataSourceRunDetail]:
     """The runs of a data source, newest first."""
     runs, columns = _runs(workspace_id, data_source_id), data_source_run.c
     shown = await page.descending(work, runs, columns.created_at, columns.id, of=SourceRunRow)
@@ -64,7 +56,7 @@ async def list_runs(
 
 async def get_run(
     work: UnitOfWork, workspace_id: Id, data_source_id: Id, run_id: Id
-) -> DataSourceRunDetail:
+) -> shapes.DataSourceRunDetail:
     """A run of a data source. Raises `NotFoundError`."""
     statement = _runs(workspace_id, data_source_id).where(data_source_run.c.id == run_id)
     found = await work.one(statement, "run", of=SourceRunRow)
@@ -74,7 +66,7 @@ async def get_run(
 async def run_in_workspace(work: UnitOfWork, workspace_id: Id, run_id: Id) -> SourceRunRow:
     """The row of a run. Raises `NotFoundError`."""
     return await work.one(
-        select(data_source_run).where(
+        sa.select(data_source_run).where(
             data_source_run.c.workspace_id == workspace_id, data_source_run.c.id == run_id
         ),
         "run",
@@ -84,10 +76,10 @@ async def run_in_workspace(work: UnitOfWork, workspace_id: Id, run_id: Id) -> So
 
 async def latest_runs(
     work: UnitOfWork, workspace_id: Id, data_source_ids: Collection[Id]
-) -> dict[Id, DataSourceRunDetail]:
+) -> dict[Id, shapes.DataSourceRunDetail]:
     """The newest run of each of these data sources that has one."""
 
-    def newest(source: ColumnElement[Id]) -> Select[Any]:
+    def newest(source: sa.ColumnElement[Id]) -> sa.Select[Any]:
         own = _SHOWN.where(
             data_source_run.c.workspace_id == workspace_id,
             data_source_run.c.data_source_id == source,
@@ -99,15 +91,15 @@ async def latest_runs(
     return {run.data_source_id: run for run in shown}
 
 
-def _runs(workspace_id: Id, data_source_id: Id) -> Select[Any]:
+def _runs(workspace_id: Id, data_source_id: Id) -> sa.Select[Any]:
     return _SHOWN.where(
         data_source_run.c.workspace_id == workspace_id,
         data_source_run.c.data_source_id == data_source_id,
     )
 
 
-def _detail(row: SourceRunRow) -> DataSourceRunDetail:
-    return DataSourceRunDetail.model_validate({**columns_of(row), **shown_of(row)})
+def _detail(row: SourceRunRow) -> shapes.DataSourceRunDetail:
+    return shapes.DataSourceRunDetail.model_validate({**columns_of(row), **shown_of(row)})
 
 
 def shown_of(row: SourceRunRow) -> JsonObject:
@@ -139,7 +131,7 @@ def columns_of_run(progress: JsonObject) -> JsonObject:
     return {**progress.get("columns", {}), "skippedCells": skipped}
 
 
-def remarks(columns: RunColumns) -> list[str]:
+def remarks(columns: shapes.RunColumns) -> list[str]:
     """The columns of a run that people should know of, in sentences."""
     preserved = [column.source_path for column in columns.missing if column.values_kept]
     emptied = [column.source_path for column in columns.missing if not column.values_kept]
@@ -164,7 +156,9 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-async def get_import(work: UnitOfWork, actor: Actor, import_id: Id) -> SpreadsheetImportDetail:
+async def get_import(
+    work: UnitOfWork, actor: Actor, import_id: Id
+) -> shapes.SpreadsheetImportDetail:
     """An import: the actor's own, or anybody's for managers. Raises `NotFoundError`."""
     statement = _SHOWN.where(
         data_source_run.c.workspace_id == actor.workspace_id,
@@ -175,7 +169,7 @@ async def get_import(work: UnitOfWork, actor: Actor, import_id: Id) -> Spreadshe
     if row is None or (row.actor_user_id != actor.user_id and actor.role not in MANAGERS):
         raise NotFoundError("import")
     shown = {**columns_of(row), **shown_of(row), "result": None}
-    detail = SpreadsheetImportDetail.model_validate(shown)
+    detail = shapes.SpreadsheetImportDetail.model_validate(shown)
     if row.result is not None:
         detail.result = _result(row, row.result)
     return await with_worker_wait(work, detail, is_open=row.status in OPEN_RUN)
@@ -184,7 +178,7 @@ async def get_import(work: UnitOfWork, actor: Actor, import_id: Id) -> Spreadshe
 async def other_sheets(work: UnitOfWork, workspace_id: Id, run_id: Id) -> list[str]:
     """The sheets of a workbook beside the one that a run has brought in."""
     progress: JsonObject | None = await work.scalar(
-        select(data_source_run.c.progress).where(
+        sa.select(data_source_run.c.progress).where(
             data_source_run.c.workspace_id == workspace_id, data_source_run.c.id == run_id
         )
     )
@@ -192,10 +186,10 @@ async def other_sheets(work: UnitOfWork, workspace_id: Id, run_id: Id) -> list[s
     return [name for name in found.get("sheets", []) if name != found.get("sheetName")]
 
 
-def _result(run: SourceRunRow, result: JsonObject) -> SpreadsheetImportResult:
+def _result(run: SourceRunRow, result: JsonObject) -> shapes.SpreadsheetImportResult:
     stats = run.stats
     names = ("rowsInserted", "rowsUpdated", "rowsUnchanged")
-    return SpreadsheetImportResult(
+    return shapes.SpreadsheetImportResult(
         database_id=result["databaseId"],
         item_id=result["itemId"],
         label=result["label"],
@@ -218,7 +212,7 @@ _CLASSES: Mapping[ErrorKind, type[PlatformError]] = {
 
 async def import_outcome(
     work: UnitOfWork, actor: Actor, import_id: Id, *, last: bool
-) -> SpreadsheetImportResult | None:
+) -> shapes.SpreadsheetImportResult | None:
     """The result of an import; None while it is running.
 
     Raises `InProgressError` when this is the last time to ask, and the error that answers its
@@ -260,7 +254,7 @@ async def reversal_ended(
 async def open_runs(work: UnitOfWork, run_ids: Sequence[Id | None]) -> Sequence[Id]:
     """The given runs that are still open."""
     rows = await work.rows(
-        select(data_source_run.c.id).where(
+        sa.select(data_source_run.c.id).where(
             data_source_run.c.id.in_([one for one in run_ids if one is not None]),
             data_source_run.c.status.in_([status.value for status in OPEN_RUN]),
         )
@@ -273,13 +267,13 @@ _HEADERS = ("Row", "Column", "Field", "Value", "Reason")
 
 async def list_rejects(
     work: UnitOfWork, workspace_id: Id, run_id: Id, page: PageRequest
-) -> RejectList:
+) -> shapes.RejectList:
     """A page of what a run left out, which the caller may see. Raises `NotFoundError`."""
     run = await run_in_workspace(work, workspace_id, run_id)
     rows = _rejections(workspace_id, run_id)
     rejections = await page.ascending(work, rows, run_rejection.c.place, of=RunRejection)
-    kept = await work.scalar(select(func.count()).select_from(rows.subquery()))
-    return RejectList(
+    kept = await work.scalar(sa.select(sa.func.count()).select_from(rows.subquery()))
+    return shapes.RejectList(
         rejects=[_reject(row) for row in rejections.items],
         skipped_cells=(run.result or run.progress).get("lost", 0),
         skipped_row_count=run.stats.get("rowsSkipped", 0),
@@ -298,7 +292,7 @@ class ColumnRejects:
 
     column: str | None
     count: int
-    examples: Sequence[Reject]
+    examples: Sequence[shapes.Reject]
 
 
 async def rejects_by_column(
@@ -306,15 +300,15 @@ async def rejects_by_column(
 ) -> Sequence[ColumnRejects]:
     """The rejections that are kept of a run, by column; the columns with most of them first."""
     column, place = run_rejection.c.column, run_rejection.c.place
-    rank = func.row_number().over(partition_by=column, order_by=place)
-    number = func.count().over(partition_by=column)
+    rank = sa.func.row_number().over(partition_by=column, order_by=place)
+    number = sa.func.count().over(partition_by=column)
     ranked = (
         _rejections(workspace_id, run_id)
         .add_columns(rank.label("rank"), number.label("number"))
         .subquery()
     )
     shown = (
-        select(ranked)
+        sa.select(ranked)
         .where(ranked.c.rank <= _EXAMPLES)
         .order_by(ranked.c.number.desc(), ranked.c.column, ranked.c.place)
     )
@@ -354,15 +348,15 @@ async def rejects_as_csv(work: UnitOfWork, workspace_id: Id, run_id: Id) -> byte
     return text.getvalue().encode("utf-8-sig")
 
 
-def _rejections(workspace_id: Id, run_id: Id) -> Select[tuple[object, ...]]:
-    return select(run_rejection).where(
+def _rejections(workspace_id: Id, run_id: Id) -> sa.Select[tuple[object, ...]]:
+    return sa.select(run_rejection).where(
         run_rejection.c.workspace_id == workspace_id, run_rejection.c.run_id == run_id
     )
 
 
-def _reject(row: RunRejection | _Ranked) -> Reject:
-    return Reject(
-        type=RejectType.ROW if row.column is None else RejectType.CELL,
+def _reject(row: RunRejection | _Ranked) -> shapes.Reject:
+    return shapes.Reject(
+        type=shapes.RejectType.ROW if row.column is None else shapes.RejectType.CELL,
         row=row.row_number,
         column=row.column,
         field_key=row.field_key,

@@ -3,24 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    Boolean,
-    ColumnElement,
-    Select,
-    Text,
-    Uuid,
-    and_,
-    case,
-    cast,
-    delete,
-    exists,
-    func,
-    literal,
-    null,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Actor
@@ -83,14 +66,14 @@ async def is_reverting(work: UnitOfWork, actor: Actor, run_id: Id) -> bool:
 
 
 async def _was_followed(work: UnitOfWork, run: SourceRunRow) -> bool:
-    later = exists().where(
+    later = sa.exists().where(
         data_source_run.c.workspace_id == run.workspace_id,
         data_source_run.c.data_source_id == run.data_source_id,
         data_source_run.c.created_at > run.created_at,
         data_source_run.c.status == DataSourceRunStatus.SUCCEEDED.value,
         data_source_run.c.reverted_at.is_(None),
     )
-    return bool(await work.scalar(select(later)))
+    return bool(await work.scalar(sa.select(later)))
 
 
 async def revert_run(work: UnitOfWork, actor: Actor, run_id: Id) -> JsonObject:
@@ -109,7 +92,7 @@ async def revert_run(work: UnitOfWork, actor: Actor, run_id: Id) -> JsonObject:
     else:
         counts = await _revert_records(work, actor, run, database_id)
     await work.execute(
-        update(data_source_run)
+        sa.update(data_source_run)
         .where(data_source_run.c.workspace_id == run.workspace_id, data_source_run.c.id == run.id)
         .values(reverted_at=work.now, result={**run.result, "reversal": counts})
     )
@@ -119,10 +102,10 @@ async def revert_run(work: UnitOfWork, actor: Actor, run_id: Id) -> JsonObject:
 async def _revert_records(
     work: UnitOfWork, actor: Actor, run: SourceRunRow, database_id: Id
 ) -> dict[str, int]:
-    await work.execute(select(func.set_config("statement_timeout", "600s", True)))
+    await work.execute(sa.select(sa.func.set_config("statement_timeout", "600s", True)))
     await share_schema(work, database_id)
     schema = await load_schema(work, run.workspace_id, database_id)
-    total = await work.scalar(select(func.count()).select_from(_changes(run).subquery()))
+    total = await work.scalar(sa.select(sa.func.count()).select_from(_changes(run).subquery()))
     given = _before(run, actor, work).cte("given").prefix_with("MATERIALIZED")
     reverted = await update_from(work, actor, schema, given)
     mine = (
@@ -130,23 +113,23 @@ async def _revert_records(
         source_row.c.source_id == source_id_of(run),
         source_row.c.run_id == run.id,
     )
-    await derive_where(work, schema, RECORD.id.in_(select(source_row.c.record_id).where(*mine)))
+    await derive_where(work, schema, RECORD.id.in_(sa.select(source_row.c.record_id).where(*mine)))
     await emit_written(work, actor, schema)
     # The next refresh compares anew: what was created is unknown again, all else has changed.
-    created = select(
+    created = sa.select(
         _changes(run)
         .where(CHANGES_WITH_CREATIONS.c.kind == ChangeKind.CREATED.value)
         .subquery()
         .c.id
     )
-    await work.execute(delete(source_row).where(*mine, source_row.c.record_id.in_(created)))
-    await work.execute(update(source_row).where(*mine).values(digest=b"", removed=False))
+    await work.execute(sa.delete(source_row).where(*mine, source_row.c.record_id.in_(created)))
+    await work.execute(sa.update(source_row).where(*mine).values(digest=b"", removed=False))
     return {"reverted": reverted, "kept": total - reverted}
 
 
-def _changes(run: SourceRunRow) -> Select[Any]:
+def _changes(run: SourceRunRow) -> sa.Select[Any]:
     """The changes that the run made, with the ids of their records."""
-    return select(RECORD.id, CHANGES_WITH_CREATIONS.c.id.label("change_id")).where(
+    return sa.select(RECORD.id, CHANGES_WITH_CREATIONS.c.id.label("change_id")).where(
         source_row.c.workspace_id == run.workspace_id,
         source_row.c.source_id == source_id_of(run),
         source_row.c.run_id == run.id,
@@ -158,52 +141,54 @@ def _changes(run: SourceRunRow) -> Select[Any]:
     )
 
 
-def _before(run: SourceRunRow, actor: Actor, work: UnitOfWork) -> Select[Any]:
+def _before(run: SourceRunRow, actor: Actor, work: UnitOfWork) -> sa.Select[Any]:
     """The records as they were, as `update_from` takes them, but the ones that changed since."""
     # A creation that is not written is later than nothing.
+    change = CHANGES_WITH_CREATIONS.c
     later = CHANGE.id.table.alias("later")
-    changed_since = exists().where(
-        later.c.workspace_id == CHANGES_WITH_CREATIONS.c.workspace_id,
-        later.c.record_id == CHANGES_WITH_CREATIONS.c.record_id,
-        later.c.id > CHANGES_WITH_CREATIONS.c.id,
+    changed_since = sa.exists().where(
+        later.c.workspace_id == change.workspace_id,
+        later.c.record_id == change.record_id,
+        later.c.id > change.id,
     )
-    empty = literal({}, JSONB)
-    old, new = (
-        func.coalesce(CHANGES_WITH_CREATIONS.c.before, empty),
-        func.coalesce(CHANGES_WITH_CREATIONS.c.after, empty),
+    empty = sa.literal({}, JSONB)
+    old, new = (sa.func.coalesce(column, empty) for column in (change.before, change.after))
+    created = change.kind == ChangeKind.CREATED.value
+    updated = change.kind == ChangeKind.UPDATED.value
+    named = sa.select(sa.func.jsonb_object_keys(old.op("||")(new))).correlate(
+        CHANGES_WITH_CREATIONS
     )
-    created = CHANGES_WITH_CREATIONS.c.kind == ChangeKind.CREATED.value
-    updated = CHANGES_WITH_CREATIONS.c.kind == ChangeKind.UPDATED.value
-    named = select(func.jsonb_object_keys(old.op("||")(new))).correlate(CHANGES_WITH_CREATIONS)
-    keys = func.array(named.scalar_subquery(), type_=ARRAY(Text))
+    keys = sa.func.array(named.scalar_subquery(), type_=sa.ARRAY(sa.Text))
+    kind = sa.case(
+        (created, ChangeKind.DELETED.value),
+        (updated, ChangeKind.UPDATED.value),
+        else_=ChangeKind.RESTORED.value,
+    )
+    title = sa.func.coalesce(old.op("->>")(TITLE_KEY), RECORD.title)
+    data = old.op("-", return_type=JSONB())(sa.literal(TITLE_KEY, sa.Text))
+    archived = sa.case((created, RECORD.archived), else_=sa.literal(False, sa.Boolean))
+    deleted_at = sa.case((created, sa.literal(work.now, Timestamp)), else_=sa.null())
     return (
         _changes(run)
         .with_only_columns(
             RECORD.id,
-            cast(null(), ARRAY(Text)).label("omitted"),
-            case(
-                (created, ChangeKind.DELETED.value),
-                (updated, ChangeKind.UPDATED.value),
-                else_=ChangeKind.RESTORED.value,
-            ).label("kind"),
+            sa.cast(sa.null(), sa.ARRAY(sa.Text)).label("omitted"),
+            kind.label("kind"),
             _where(updated, new).label("before"),
             _where(updated, old).label("after"),
-            case(
-                (updated, func.coalesce(old.op("->>")(TITLE_KEY), RECORD.title)),
-                else_=RECORD.title,
-            ).label("title"),
-            case(
-                (updated, old.op("-", return_type=JSONB())(literal(TITLE_KEY, Text))), else_=empty
-            ).label("data"),
-            case((updated, keys), else_=literal([], ARRAY(Text))).label("cleared"),
-            case((created, RECORD.archived), else_=literal(False, Boolean)).label("archived"),
-            literal(actor.user_id, Uuid).label("updated_by_user_id"),
-            literal(work.now, Timestamp).label("updated_at"),
-            case((created, literal(work.now, Timestamp)), else_=null()).label("deleted_at"),
+            sa.case((updated, title), else_=RECORD.title).label("title"),
+            sa.case((updated, data), else_=empty).label("data"),
+            sa.case((updated, keys), else_=sa.literal([], sa.ARRAY(sa.Text))).label("cleared"),
+            archived.label("archived"),
+            sa.literal(actor.user_id, sa.Uuid).label("updated_by_user_id"),
+            sa.literal(work.now, Timestamp).label("updated_at"),
+            deleted_at.label("deleted_at"),
         )
-        .where(~changed_since, and_(CHANGES_WITH_CREATIONS.c.omitted_keys.is_(None)))
+        .where(~changed_since, change.omitted_keys.is_(None))
     )
 
 
-def _where(condition: ColumnElement[bool], values: ColumnElement[Any]) -> ColumnElement[Any]:
-    return case((condition, values), else_=cast(null(), JSONB))
+def _where(
+    condition: sa.ColumnElement[bool], values: sa.ColumnElement[Any]
+) -> sa.ColumnElement[Any]:
+    return sa.case((condition, values), else_=sa.cast(sa.null(), JSONB))

@@ -10,13 +10,7 @@ from models.core.http_requests import CallableUrl, Headers
 from models.core.openapi import TEMPORAL, object_of
 from models.core.pauses.queries import WAITING_FOR
 from models.data.fields.rules.fields import FieldKind
-from models.sources.data_source_runs.rules import (
-    DataSourceRunStatus,
-    ImportKind,
-    ImportMode,
-    RunTrigger,
-    Stage,
-)
+from models.sources.data_source_runs import rules
 from models.sources.data_sources.queries import KeyField
 from models.sources.data_sources.rules import FieldMapping, TableOptions
 from models.sources.external_resources.rules.resources import ProviderResource
@@ -93,7 +87,7 @@ class RunColumns(Shape):
 class RunProgress(Shape):
     """The progress of a run: the stage it is in, or ended in, and what it has read so far."""
 
-    stage: Stage
+    stage: rules.Stage
     rows: int
     bytes: int
 
@@ -114,8 +108,8 @@ class DataSourceRunDetail(Shape):
     id: Id
     workspace_id: Id
     data_source_id: Id
-    status: DataSourceRunStatus
-    trigger: RunTrigger
+    status: rules.DataSourceRunStatus
+    trigger: rules.RunTrigger
     retry_of_run_id: Id | None = None
     actor_user_id: Id | None = None
     progress: RunProgress | None = None
@@ -142,7 +136,7 @@ class ImportSource(Input):
     that of its name, else of its `Content-Type`, else of its content.
     """
 
-    kind: Annotated[ImportKind, Field(strict=False)]
+    kind: Annotated[rules.ImportKind, Field(strict=False)]
     file_id: InputId | None = None
     url: CallableUrl | None = None
     headers: Headers = Field(default_factory=dict)
@@ -190,7 +184,7 @@ class ImportSpreadsheet(ImportSource):
     parent_item_id: InputId | None = None
     target_database_id: InputId | None = None
     key_fields: Annotated[list[KeyField], Field(max_length=10, default_factory=list)]
-    mode: Annotated[ImportMode, Field(strict=False)] = ImportMode.INSERT
+    mode: Annotated[rules.ImportMode, Field(strict=False)] = rules.ImportMode.INSERT
 
 
 class SpreadsheetImportResult(Shape):
@@ -215,7 +209,7 @@ class SpreadsheetImportDetail(Shape):
 
     id: Id
     workspace_id: Id
-    status: DataSourceRunStatus
+    status: rules.DataSourceRunStatus
     progress: RunProgress | None = None
     stats: RunStats
     columns: RunColumns
@@ -277,7 +271,7 @@ class SourceRunState(Shape):
     `waitingForWorkerSince`, and for a connection or a host: `waitingFor`.
     """
 
-    status: DataSourceRunStatus
+    status: rules.DataSourceRunStatus
     progress: RunProgress | None = None
     stats: RunStats
     columns: RunColumns
@@ -303,7 +297,7 @@ class SourceRunOverview(Shape):
     id: Id
     workspace_id: Id
     title: str
-    trigger: RunTrigger
+    trigger: rules.RunTrigger
     data_source_id: Id | None = None
     database_id: Id | None = None
     created_at: Moment

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import case, delete, func, insert, literal, select, text, update
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Principal, PrincipalType
@@ -17,13 +17,8 @@ from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS, SourceRu
 from models.sources.data_source_runs.rules import DataSourceRunStatus, Stage
 from models.sources.data_source_runs.tables import data_source_run, run_rejection, staged_row
 from models.sources.data_sources.queries import source_item
+from models.sources.tabular.rules import rejections as tabular_rejections
 from models.sources.tabular.rules.conversion import STAGED_COLUMNS
-from models.sources.tabular.rules.rejections import (
-    DUPLICATE,
-    IN_TRASH,
-    MAX_REJECTIONS,
-    Rejection,
-)
 from runtime.database import UnitOfWork
 from runtime.postgresql.copy_format import HEADER, TRAILER
 
@@ -40,7 +35,7 @@ class ReadBatch(NamedTuple):
     skipped: int
     lost_cells: Mapping[str, int]
     lines: bytes
-    rejections: Sequence[Rejection] = ()
+    rejections: Sequence[tabular_rejections.Rejection] = ()
 
     def with_counts_of(self, batch: "ReadBatch") -> "ReadBatch":
         """The counts of both, and the lines of this one."""
@@ -73,7 +68,7 @@ async def hold_run(work: UnitOfWork, run_id: Id) -> SourceRunRow | None:
 async def find_run(work: UnitOfWork, run_id: Id) -> SourceRunRow:
     """The run, open or closed."""
     found = await work.first(
-        select(data_source_run).where(data_source_run.c.id == run_id), of=SourceRunRow
+        sa.select(data_source_run).where(data_source_run.c.id == run_id), of=SourceRunRow
     )
     assert found is not None, "who executes a run was given its id"
     return found
@@ -81,9 +76,9 @@ async def find_run(work: UnitOfWork, run_id: Id) -> SourceRunRow:
 
 async def record_progress(work: UnitOfWork, run_id: Id, **changed: object) -> bool:
     """Merge how far an open run has come into what was recorded; False when it is closed."""
-    progress = data_source_run.c.progress.op("||", return_type=JSONB())(literal(changed, JSONB))
+    progress = data_source_run.c.progress.op("||", return_type=JSONB())(sa.literal(changed, JSONB))
     written = await work.execute(
-        update(data_source_run)
+        sa.update(data_source_run)
         .where(data_source_run.c.id == run_id, DATA_SOURCE_RUNS.is_open)
         .values(progress=progress)
     )
@@ -118,23 +113,26 @@ async def is_staged(work: UnitOfWork, run: SourceRunRow) -> bool:
     """True when the rows that the run has read are there: a crash of PostgreSQL loses them all."""
     read, skipped = run.progress.get("read", 0), run.progress.get("skipped", 0)
     counted = await work.scalar(
-        select(func.count()).select_from(staged_row).where(staged_row.c.run_id == run.id)
+        sa.select(sa.func.count()).select_from(staged_row).where(staged_row.c.run_id == run.id)
     )
     return bool(counted == read - skipped)
 
 
 async def analyze_staged_rows(work: UnitOfWork) -> None:
     """Let the comparison that follows be planned for as many rows as there are."""
-    await work.execute(text(f"ANALYZE {staged_row.name} (run_id, position, identity)"))
+    await work.execute(sa.text(f"ANALYZE {staged_row.name} (run_id, position, identity)"))
 
 
 async def unstage(work: UnitOfWork, run_id: Id) -> None:
     """Remove what a run has staged."""
-    await work.execute(delete(staged_row).where(staged_row.c.run_id == run_id))
+    await work.execute(sa.delete(staged_row).where(staged_row.c.run_id == run_id))
 
 
 async def keep_rejections(
-    work: UnitOfWork, run: SourceRunRow, rejections: Sequence[Rejection], before: int
+    work: UnitOfWork,
+    run: SourceRunRow,
+    rejections: Sequence[tabular_rejections.Rejection],
+    before: int,
 ) -> None:
     """Keep what a run leaves out, behind its rejections from before."""
     if not rejections:
@@ -144,10 +142,10 @@ async def keep_rejections(
         {**own, "place": place, "row_number": one.row, **_columns(one)}
         for place, one in enumerate(rejections, start=before)
     ]
-    await work.execute(insert(run_rejection), rows)
+    await work.execute(sa.insert(run_rejection), rows)
 
 
-def _columns(rejection: Rejection) -> JsonObject:
+def _columns(rejection: tabular_rejections.Rejection) -> JsonObject:
     kept = rejection._asdict()
     del kept["row"]
     return kept
@@ -155,9 +153,9 @@ def _columns(rejection: Rejection) -> JsonObject:
 
 async def forget_rejections(work: UnitOfWork, run_id: Id) -> None:
     """Remove what a run kept of its rejections."""
-    own = select(data_source_run.c.workspace_id).where(data_source_run.c.id == run_id)
+    own = sa.select(data_source_run.c.workspace_id).where(data_source_run.c.id == run_id)
     await work.execute(
-        delete(run_rejection).where(
+        sa.delete(run_rejection).where(
             run_rejection.c.workspace_id == own.scalar_subquery(), run_rejection.c.run_id == run_id
         )
     )
@@ -167,33 +165,36 @@ async def forget_earlier_rejections(work: UnitOfWork, run: SourceRunRow) -> None
     """Remove the rejections of earlier runs of the data source, which may run every minute."""
     if run.data_source_id is None:
         return
-    earlier = select(data_source_run.c.id).where(
+    earlier = sa.select(data_source_run.c.id).where(
         data_source_run.c.workspace_id == run.workspace_id,
         data_source_run.c.data_source_id == run.data_source_id,
         data_source_run.c.id != run.id,
     )
     own = (run_rejection.c.workspace_id == run.workspace_id, run_rejection.c.run_id.in_(earlier))
-    await work.execute(delete(run_rejection).where(*own))
+    await work.execute(sa.delete(run_rejection).where(*own))
 
 
 async def reject_skipped(work: UnitOfWork, run: SourceRunRow) -> None:
     """Keep the rows that the comparison has skipped, behind what reading them left out."""
     rejection_count = run.progress.get("rejected", 0)
-    place = func.row_number().over(order_by=staged_row.c.position)
+    place = sa.func.row_number().over(order_by=staged_row.c.position)
     skipped = (
-        select(
-            literal(run.workspace_id),
-            literal(run.id),
+        sa.select(
+            sa.literal(run.workspace_id),
+            sa.literal(run.id),
             rejection_count - 1 + place,
-            func.coalesce(staged_row.c.row_number, staged_row.c.position + 1),
-            case((staged_row.c.record_id.is_(None), DUPLICATE), else_=IN_TRASH),
+            sa.func.coalesce(staged_row.c.row_number, staged_row.c.position + 1),
+            sa.case(
+                (staged_row.c.record_id.is_(None), tabular_rejections.DUPLICATE),
+                else_=tabular_rejections.IN_TRASH,
+            ),
         )
         .where(staged_row.c.run_id == run.id, staged_row.c.change == SKIPPED)
         .order_by(staged_row.c.position)
-        .limit(MAX_REJECTIONS - rejection_count)
+        .limit(tabular_rejections.MAX_REJECTIONS - rejection_count)
     )
     columns = ["workspace_id", "run_id", "place", "row_number", "reason"]
-    await work.execute(insert(run_rejection).from_select(columns, skipped))
+    await work.execute(sa.insert(run_rejection).from_select(columns, skipped))
 
 
 async def log_status(

@@ -3,34 +3,14 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    ForeignKeyConstraint,
-    Index,
-    UniqueConstraint,
-    Uuid,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import BYTEA, JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.core.lifecycle.commands import indexes_of_work
-from models.sources.data_source_runs.rules import (
-    OPEN_RUN,
-    DataSourceRunStatus,
-    RunTrigger,
-)
-from runtime.postgresql.schema import (
-    BELONGS_TO,
-    Timestamp,
-    listed,
-    one_of,
-    partial_index,
-    same_workspace,
-    table_of,
-)
+from models.sources.data_source_runs import rules
+from runtime.postgresql import schema
 
 
 class DataSourceRun(SQLModel, table=True):
@@ -46,20 +26,20 @@ class DataSourceRun(SQLModel, table=True):
 
     __tablename__ = "data_source_run"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        same_workspace("data_source_id", "data_source.id"),
-        one_of("status", DataSourceRunStatus),
-        one_of("trigger", RunTrigger),
-        Index(
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        schema.same_workspace("data_source_id", "data_source.id"),
+        schema.one_of("status", rules.DataSourceRunStatus),
+        schema.one_of("trigger", rules.RunTrigger),
+        sa.Index(
             "ix_data_source_run_workspace_id_data_source_id_created_at",
             "workspace_id",
             "data_source_id",
             "created_at",
         ),
-        Index("ix_data_source_run_completed_at", "completed_at"),
-        *indexes_of_work("data_source_run", OPEN_RUN),
-        partial_index(
+        sa.Index("ix_data_source_run_completed_at", "completed_at"),
+        *indexes_of_work("data_source_run", rules.OPEN_RUN),
+        schema.partial_index(
             "uq_data_source_run_client_mutation_id",
             "workspace_id",
             "client_mutation_id",
@@ -67,11 +47,11 @@ class DataSourceRun(SQLModel, table=True):
             unique=True,
         ),
         # Runs of one data source never meet: a second one is the one that is open.
-        Index(
+        sa.Index(
             "uq_data_source_run_open_of_source",
             "data_source_id",
             unique=True,
-            postgresql_where=text(f"status IN ({listed(OPEN_RUN)})"),
+            postgresql_where=sa.text(f"status IN ({schema.listed(rules.OPEN_RUN)})"),
         ),
     )
 
@@ -84,7 +64,9 @@ class DataSourceRun(SQLModel, table=True):
     actor_user_id: Id | None = None
     client_mutation_id: str | None = None
     retry_of_run_id: Id | None = None
-    chain: list[Id] = Field(sa_type=ARRAY(Uuid), sa_column_kwargs={"server_default": text("'{}'")})
+    chain: list[Id] = Field(
+        sa_type=sa.ARRAY(sa.Uuid), sa_column_kwargs={"server_default": sa.text("'{}'")}
+    )
     plan: dict[str, Any] = Field(sa_type=JSONB)
     progress: dict[str, Any] = Field(sa_type=JSONB)
     stats: dict[str, Any] = Field(sa_type=JSONB)
@@ -92,11 +74,11 @@ class DataSourceRun(SQLModel, table=True):
     note: str | None = None
     error: str | None = None
     error_kind: str | None = None
-    created_at: datetime = Field(sa_type=Timestamp)
-    dispatched_at: datetime | None = Field(default=None, sa_type=Timestamp)
-    started_at: datetime | None = Field(default=None, sa_type=Timestamp)
-    completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
-    reverted_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    created_at: datetime = Field(sa_type=schema.Timestamp)
+    dispatched_at: datetime | None = Field(default=None, sa_type=schema.Timestamp)
+    started_at: datetime | None = Field(default=None, sa_type=schema.Timestamp)
+    completed_at: datetime | None = Field(default=None, sa_type=schema.Timestamp)
+    reverted_at: datetime | None = Field(default=None, sa_type=schema.Timestamp)
 
 
 class StagedRow(SQLModel, table=True):
@@ -114,8 +96,8 @@ class StagedRow(SQLModel, table=True):
     )
 
     run_id: Id = Field(primary_key=True)
-    position: int = Field(primary_key=True, sa_type=BigInteger)
-    row_number: int | None = Field(default=None, sa_type=BigInteger)
+    position: int = Field(primary_key=True, sa_type=sa.BigInteger)
+    row_number: int | None = Field(default=None, sa_type=sa.BigInteger)
     identity: bytes = Field(sa_type=BYTEA)
     digest: bytes = Field(sa_type=BYTEA)
     title: str
@@ -134,7 +116,7 @@ class RunRejection(SQLModel, table=True):
     __tablename__ = "data_source_run_rejection"
     __table_args__ = (
         # The name that the convention gives would be cut.
-        ForeignKeyConstraint(
+        sa.ForeignKeyConstraint(
             ["workspace_id", "run_id"],
             ["data_source_run.workspace_id", "data_source_run.id"],
             name="fk_data_source_run_rejection_workspace_id_data_source_run",
@@ -145,7 +127,7 @@ class RunRejection(SQLModel, table=True):
     workspace_id: Id = Field(primary_key=True)
     run_id: Id = Field(primary_key=True)
     place: int = Field(primary_key=True)
-    row_number: int = Field(sa_type=BigInteger)
+    row_number: int = Field(sa_type=sa.BigInteger)
     column: str | None = None
     field_key: str | None = None
     value: str | None = None
@@ -164,11 +146,11 @@ class SourceRow(SQLModel, table=True):
 
     __tablename__ = "source_row"
     __table_args__ = (
-        Index("ix_source_row_workspace_id_record_id", "workspace_id", "record_id"),
+        sa.Index("ix_source_row_workspace_id_record_id", "workspace_id", "record_id"),
         # A refresh changes no indexed column: with room on its page a row is written in place.
         {
             "postgresql_with": {"fillfactor": 50},
-            "info": {BELONGS_TO: {"record": ("workspace_id", "record_id")}},
+            "info": {schema.BELONGS_TO: {"record": ("workspace_id", "record_id")}},
         },
     )
 
@@ -179,7 +161,7 @@ class SourceRow(SQLModel, table=True):
     digest: bytes = Field(sa_type=BYTEA)
     run_id: Id
     removed: bool = False
-    position: int | None = Field(default=None, sa_type=BigInteger)
+    position: int | None = Field(default=None, sa_type=sa.BigInteger)
     title: str | None = None
     data: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
 
@@ -196,7 +178,7 @@ class SourceColumns(SQLModel, table=True):
     __table_args__ = (
         {
             "info": {
-                BELONGS_TO: {
+                schema.BELONGS_TO: {
                     "data_source": ("workspace_id", "source_id"),
                     "imported_resource": ("workspace_id", "source_id"),
                 }
@@ -213,8 +195,8 @@ class SourceColumns(SQLModel, table=True):
     json_path: str | None = None
 
 
-data_source_run = table_of(DataSourceRun)
-staged_row = table_of(StagedRow)
-run_rejection = table_of(RunRejection)
-source_row = table_of(SourceRow)
-source_columns = table_of(SourceColumns)
+data_source_run = schema.table_of(DataSourceRun)
+staged_row = schema.table_of(StagedRow)
+run_rejection = schema.table_of(RunRejection)
+source_row = schema.table_of(SourceRow)
+source_columns = schema.table_of(SourceColumns)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import select
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from models.core.access.rules import Actor
@@ -232,7 +232,7 @@ async def _find(work: UnitOfWork, run: SourceRunRow) -> SourceColumns | None:
     if not is_read_again(run) or run.database_id is None:
         return None
     return await work.first(
-        select(source_columns).where(
+        sa.select(source_columns).where(
             source_columns.c.workspace_id == run.workspace_id,
             source_columns.c.source_id == source_id_of(run),
             source_columns.c.database_id == run.database_id,

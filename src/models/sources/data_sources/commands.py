@@ -5,17 +5,11 @@ from collections.abc import Iterable, Sequence, Set
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+import sqlalchemy as sa
 from pydantic.alias_generators import to_camel
-from sqlalchemy import insert, or_, update
 
 from models.content.files.queries import readable_file
-from models.content.items.commands import (
-    check_parent,
-    check_scopes,
-    create_item_for,
-    rename_item,
-    trash_item,
-)
+from models.content.items import commands as item_commands
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -33,22 +27,7 @@ from models.data.fields.shapes import CreateField
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.store import accept_job, find_job, forget_job, purge_jobs
 from models.sources.connections.queries import get_connection
-from models.sources.data_sources.queries import (
-    CreateDataSource,
-    DataSourcePreview,
-    DataSourceRow,
-    PreviewDataSource,
-    UpdateDataSource,
-    find_data_source,
-)
-from models.sources.data_sources.rules import (
-    CONFIGS,
-    DataSourceKind,
-    FieldMapping,
-    check_use,
-    named_connection,
-    restored_config,
-)
+from models.sources.data_sources import queries, rules
 from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
 from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
@@ -65,15 +44,15 @@ from runtime.temporal.families import Family
 
 
 async def create_data_source(
-    work: UnitOfWork, actor: Actor, body: CreateDataSource
-) -> DataSourceRow:
+    work: UnitOfWork, actor: Actor, body: queries.CreateDataSource
+) -> queries.DataSourceRow:
     """A new data source with its item, and a database for its rows unless one is named.
 
     Raises `NotFoundError` for what the body names and the actor does not see, `DeniedError`
     without edit access to the target, `ValidationError`, `ConflictError` for a key in use, and
     what `check_parent` raises.
     """
-    await check_parent(work, actor, body.parent_item_id)
+    await item_commands.check_parent(work, actor, body.parent_item_id)
     await _check_target(work, actor, body.target_database_id)
     config = await checked_config(work, actor, body.kind, body.config)
     check_fields(body.fields, body.key_fields)
@@ -81,7 +60,7 @@ async def create_data_source(
     if target_id is None:
         target_id = await _new_target(work, actor, body)
     data_source_id = new_id()
-    item_id = await create_item_for(
+    item_id = await item_commands.create_item_for(
         work,
         actor,
         ItemKind.DATA_SOURCE,
@@ -101,25 +80,25 @@ async def create_data_source(
         "created_at": work.now,
         "updated_at": work.now,
     }
-    settings = _columns(body, CreateDataSource.model_fields.keys())
-    await work.execute(insert(data_source).values({**settings, **values}))
+    settings = _columns(body, queries.CreateDataSource.model_fields.keys())
+    await work.execute(sa.insert(data_source).values({**settings, **values}))
     await follow(work, DATA_SOURCE_SCHEDULES, data_source_id)
-    return await find_data_source(work, actor.workspace_id, data_source_id)
+    return await queries.find_data_source(work, actor.workspace_id, data_source_id)
 
 
 async def update_data_source(
     work: UnitOfWork,
     actor: Actor,
     data_source_id: Id,
-    body: UpdateDataSource,
+    body: queries.UpdateDataSource,
     expected_updated_at: datetime | None = None,
-) -> DataSourceRow:
+) -> queries.DataSourceRow:
     """Change what the body names; `expected_updated_at` is the `updatedAt` last read.
 
     Raises what `create_data_source` raises, and `ConflictError` when the data source is no longer
     the one that was read.
     """
-    row = await find_data_source(work, actor.workspace_id, data_source_id)
+    row = await queries.find_data_source(work, actor.workspace_id, data_source_id)
     if "target_database_id" in body.model_fields_set and body.target_database_id is None:
         raise ValidationError.at("targetDatabaseId", "A data source always has a target.")
     await _check_target(work, actor, body.target_database_id)
@@ -130,52 +109,56 @@ async def update_data_source(
     if body.target_database_id is not None:
         values["target_database_id"] = body.target_database_id
     if "config" in body.model_fields_set:
-        kind = DataSourceKind(row.kind)
+        kind = rules.DataSourceKind(row.kind)
         values["config"] = await checked_config(work, actor, kind, body.config, row.config)
-    fields = [FieldMapping.model_validate(one) for one in values.get("fields", row.fields)]
+    fields = [rules.FieldMapping.model_validate(one) for one in values.get("fields", row.fields)]
     check_fields(fields, values.get("key_fields", row.key_fields))
     if "key" in body.model_fields_set and body.key != row.key:
         key = await reserve_key(work, data_source, actor.workspace_id, body.key, body.key)
         values["key"] = key
     this = (data_source.c.workspace_id == actor.workspace_id, data_source.c.id == data_source_id)
     moment = next_updated_at(data_source.c.updated_at, work.now)
-    statement = update(data_source).where(*this).values(**values, updated_at=moment)
+    statement = sa.update(data_source).where(*this).values(**values, updated_at=moment)
     if expected_updated_at is not None:
         statement = statement.where(data_source.c.updated_at == expected_updated_at)
     written = await work.execute(statement)
     if written.rowcount == 0:
         raise ConflictError("The data source changed since you read it. Read it again.")
     if "label" in body.model_fields_set:
-        await rename_item(work, actor, row.item_id, body.label)
+        await item_commands.rename_item(work, actor, row.item_id, body.label)
     if body.model_fields_set & _SCHEDULING:
         had_one = "schedule" in body.model_fields_set
         await follow(work, DATA_SOURCE_SCHEDULES, data_source_id, had_one=had_one)
-    return await find_data_source(work, actor.workspace_id, data_source_id)
+    return await queries.find_data_source(work, actor.workspace_id, data_source_id)
 
 
-async def delete_data_source(work: UnitOfWork, actor: Actor, data_source_id: Id) -> DataSourceRow:
+async def delete_data_source(
+    work: UnitOfWork, actor: Actor, data_source_id: Id
+) -> queries.DataSourceRow:
     """Put a data source into the trash and return it as it was; its target stays.
 
     Raises `NotFoundError`.
     """
-    found = await find_data_source(work, actor.workspace_id, data_source_id)
-    await trash_item(work, actor, found.item_id)
+    found = await queries.find_data_source(work, actor.workspace_id, data_source_id)
+    await item_commands.trash_item(work, actor, found.item_id)
     return found
 
 
 async def copy_data_source(
     work: UnitOfWork, actor: Actor, data_source_id: Id, title: str, parent_item_id: Id | None
-) -> DataSourceRow:
+) -> queries.DataSourceRow:
     """A second data source that would fill the same database; it is disabled.
 
     Raises what `create_data_source` raises.
     """
-    found = await find_data_source(work, actor.workspace_id, data_source_id)
+    found = await queries.find_data_source(work, actor.workspace_id, data_source_id)
     kept = {to_camel(name): getattr(found, name) for name in _COPIED}
     given = {**kept, "label": title, "enabled": False}
     if parent_item_id is not None:
         given["parentItemId"] = str(parent_item_id)
-    return await create_data_source(work, actor, read_part(CreateDataSource, given, "dataSource"))
+    return await create_data_source(
+        work, actor, read_part(queries.CreateDataSource, given, "dataSource")
+    )
 
 
 _COPIED = (
@@ -203,7 +186,9 @@ _SETTINGS = frozenset(
 )
 
 
-def _columns(body: CreateDataSource | UpdateDataSource, names: Set[str]) -> JsonObject:
+def _columns(
+    body: queries.CreateDataSource | queries.UpdateDataSource, names: Set[str]
+) -> JsonObject:
     """The columns for the given names of a body; columns that need a look-up are left out."""
     values: JsonObject = body.model_dump(mode="json", include=set(_SETTINGS & names))
     if "fields" in names:
@@ -216,21 +201,23 @@ def _columns(body: CreateDataSource | UpdateDataSource, names: Set[str]) -> Json
 async def checked_config(
     work: UnitOfWork,
     actor: Actor,
-    kind: DataSourceKind,
+    kind: rules.DataSourceKind,
     config: JsonObject,
     before: JsonObject | None = None,
 ) -> JsonObject:
     """The config as it is stored, in place of the one that is. Raises `NotFoundError`."""
-    place, named = named_connection(config)
+    place, named = rules.named_connection(config)
     connection_id = _id_of(named)
     if connection_id is not None:
         found = await get_connection(work, actor, connection_id)
-        check_use(kind, config, place, found)
-    file_id = _id_of(config.get("fileId")) if kind is DataSourceKind.FILE else None
+        rules.check_use(kind, config, place, found)
+    file_id = _id_of(config.get("fileId")) if kind is rules.DataSourceKind.FILE else None
     if file_id is not None:
         await readable_file(work, actor, file_id)
-    read = read_part(CONFIGS[kind], config, "config")
-    return restored_config(read.model_dump(mode="json", by_alias=True, exclude_none=True), before)
+    read = read_part(rules.CONFIGS[kind], config, "config")
+    return rules.restored_config(
+        read.model_dump(mode="json", by_alias=True, exclude_none=True), before
+    )
 
 
 def _id_of(value: object) -> Id | None:
@@ -242,7 +229,7 @@ async def _check_target(work: UnitOfWork, actor: Actor, database_id: Id | None) 
         await require_edit(work, actor, database_id, "You need edit access to the target database.")
 
 
-def check_fields(fields: Sequence[FieldMapping], key_fields: Iterable[str]) -> None:
+def check_fields(fields: Sequence[rules.FieldMapping], key_fields: Iterable[str]) -> None:
     """Refuse a field that two columns fill, and a key that none fills.
 
     Without fields, the columns suggest them, and only a run knows which.
@@ -262,7 +249,7 @@ def check_fields(fields: Sequence[FieldMapping], key_fields: Iterable[str]) -> N
             raise ValidationError.at(f"keyFields.{place}", reason)
 
 
-def _check_new_field(mapping: FieldMapping, path: str) -> None:
+def _check_new_field(mapping: rules.FieldMapping, path: str) -> None:
     """Refuse options and settings that no field of the kind has."""
     problems: list[Detail] = []
     if mapping.options is not None and mapping.kind not in OPTION_KINDS:
@@ -273,9 +260,9 @@ def _check_new_field(mapping: FieldMapping, path: str) -> None:
     refuse([*problems, *read.problems])
 
 
-async def _new_target(work: UnitOfWork, actor: Actor, body: CreateDataSource) -> Id:
+async def _new_target(work: UnitOfWork, actor: Actor, body: queries.CreateDataSource) -> Id:
     """A database with the fields that the columns fill, beside the data source."""
-    check_scopes(actor, {ItemKind.DATABASE.value})
+    item_commands.check_scopes(actor, {ItemKind.DATABASE.value})
     fields = [
         CreateField.model_validate(mapping.new_field())
         for mapping in body.fields
@@ -289,9 +276,9 @@ async def count_joined(work: UnitOfWork, data_source_id: Id, due: datetime) -> N
     """Count a due time that found another refresh open, once."""
     columns = data_source.c
     await work.execute(
-        update(data_source)
+        sa.update(data_source)
         .where(columns.id == data_source_id)
-        .where(or_(columns.last_joined_at.is_(None), columns.last_joined_at < due))
+        .where(sa.or_(columns.last_joined_at.is_(None), columns.last_joined_at < due))
         .values(joined_fires=columns.joined_fires + 1, last_joined_at=due)
     )
 
@@ -305,7 +292,7 @@ async def accept_preview(
     work: UnitOfWork,
     actor: Actor,
     preview_id: Id,
-    body: PreviewDataSource,
+    body: queries.PreviewDataSource,
     draft: JsonObject | None = None,
 ) -> None:
     """Accept the job that reads the first rows. Raises what creating a data source raises."""
@@ -319,7 +306,7 @@ async def accept_preview(
 class Target(NamedTuple):
     """The fields that the rows of a preview are checked against; by default the suggested ones."""
 
-    fields: Sequence[FieldMapping] = ()
+    fields: Sequence[rules.FieldMapping] = ()
     database_id: Id | None = None
     key_fields: Sequence[str] = ()
 
@@ -327,7 +314,7 @@ class Target(NamedTuple):
 class Read(NamedTuple):
     """A source whose config was checked, and what a preview of it reads."""
 
-    kind: DataSourceKind
+    kind: rules.DataSourceKind
     config: JsonObject
     limit: int
     target: Target = Target()
@@ -336,7 +323,7 @@ class Read(NamedTuple):
 async def checked_target(
     work: UnitOfWork,
     actor: Actor,
-    fields: Sequence[FieldMapping],
+    fields: Sequence[rules.FieldMapping],
     database_id: Id | None,
     key_fields: Sequence[str] = (),
 ) -> Target:
@@ -376,7 +363,7 @@ async def accept_reading(
 
 async def preview_outcome(
     work: UnitOfWork, actor: Actor, preview_id: Id, *, last: bool
-) -> DataSourcePreview | None:
+) -> queries.DataSourcePreview | None:
     """The findings of a preview; None while it is read.
 
     Raises `ValidationError` for what cannot be fetched or read, `InProgressError` when this is the
@@ -384,7 +371,7 @@ async def preview_outcome(
     """
     job = await find_job(work, actor.workspace_id, Family.DATA_SOURCE_PREVIEW, preview_id)
     if job.status == JobStatus.SUCCEEDED:
-        return DataSourcePreview.model_validate(job.result)
+        return queries.DataSourcePreview.model_validate(job.result)
     if job.status not in OPEN_JOB:
         if job.error is None or job.error_code == InternalError.code:
             raise UpstreamError(job.error or "The source could not be read. Try again.")
@@ -414,7 +401,7 @@ async def rewrite_fields(
     """Store the mapping of a data source in which a field has another key."""
     source = data_source.c
     await work.execute(
-        update(data_source)
+        sa.update(data_source)
         .where(source.workspace_id == workspace_id, source.id == data_source_id)
         .values(
             fields=fields,

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import Select, Text, cast, select
 
 from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import placed, placement_of
@@ -13,30 +13,15 @@ from models.core.access.rules import Actor, Scope
 from models.core.base import Id, Input, InputId, JsonObject, Label, Shape
 from models.core.keys import PATTERN, Key
 from models.core.openapi import documented_as
-from models.core.references.rules import (
-    Access,
-    Definition,
-    Reference,
-    Sought,
-    Subject,
-    SubjectKind,
-    key_at,
-    named_at,
-)
+from models.core.references import rules as reference_rules
 from models.data.fields.rules.fields import FieldKind
-from models.sources.data_sources.rules import (
-    DataSourceKind,
-    FieldMapping,
-    RemovedRows,
-    Schedule,
-    WriteMode,
-)
+from models.sources.data_sources import rules
 from models.sources.data_sources.tables import data_source
 from models.sources.tabular.rules.formats import DateOrder, DecimalSeparator
 from models.sources.tabular.rules.options import MAX_COLUMNS
 from runtime.database import UnitOfWork
 
-_Fields = Annotated[list[FieldMapping], Field(max_length=MAX_COLUMNS, default_factory=list)]
+_Fields = Annotated[list[rules.FieldMapping], Field(max_length=MAX_COLUMNS, default_factory=list)]
 KeyField = Annotated[str, Field(json_schema_extra={"pattern": PATTERN})]
 """A key of a field; what is none is refused with what to write in its place."""
 _KeyFields = Annotated[list[KeyField], Field(max_length=10, default_factory=list)]
@@ -47,15 +32,15 @@ class DataSourceConfig(Input):
     """`config` of an item of the kind data_source: a data source without label and place."""
 
     key: Key | None = None
-    kind: Annotated[DataSourceKind, Field(strict=False)]
+    kind: Annotated[rules.DataSourceKind, Field(strict=False)]
     config: JsonObject
     fields: _Fields
     target_database_id: InputId | None = None
     key_fields: _KeyFields
-    write_mode: Annotated[WriteMode, Field(strict=False)] = WriteMode.UPSERT
-    removed_rows: Annotated[RemovedRows, Field(strict=False)] = RemovedRows.ARCHIVE
+    write_mode: Annotated[rules.WriteMode, Field(strict=False)] = rules.WriteMode.UPSERT
+    removed_rows: Annotated[rules.RemovedRows, Field(strict=False)] = rules.RemovedRows.ARCHIVE
     removal_guard_percent: _Percent = 30
-    schedule: Schedule | None = None
+    schedule: rules.Schedule | None = None
     enabled: bool = True
 
 
@@ -79,10 +64,10 @@ class UpdateDataSource(Input):
     fields: _Fields
     target_database_id: InputId | None = None
     key_fields: _KeyFields
-    write_mode: Annotated[WriteMode, Field(strict=False)] = WriteMode.UPSERT
-    removed_rows: Annotated[RemovedRows, Field(strict=False)] = RemovedRows.ARCHIVE
+    write_mode: Annotated[rules.WriteMode, Field(strict=False)] = rules.WriteMode.UPSERT
+    removed_rows: Annotated[rules.RemovedRows, Field(strict=False)] = rules.RemovedRows.ARCHIVE
     removal_guard_percent: _Percent = 30
-    schedule: Schedule | None = None
+    schedule: rules.Schedule | None = None
     enabled: bool = True
 
 
@@ -93,7 +78,7 @@ class PreviewDataSource(Input):
     against the suggested fields.
     """
 
-    kind: Annotated[DataSourceKind, Field(strict=False)]
+    kind: Annotated[rules.DataSourceKind, Field(strict=False)]
     config: JsonObject
     fields: _Fields
     target_database_id: InputId | None = None
@@ -202,7 +187,7 @@ visible = placement_of(data_source)
 """
 
 
-def placed_data_sources() -> Select[Any]:
+def placed_data_sources() -> sa.Select[Any]:
     """The start of a `PlacementOf`, for what belongs to a data source."""
     return placed(data_source)
 
@@ -250,7 +235,7 @@ class SourceItem(Protocol):
 async def source_item(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> SourceItem:
     """The item of a data source that exists, be it in the trash."""
     row = await work.first(
-        select(ITEM.id, ITEM.title)
+        sa.select(ITEM.id, ITEM.title)
         .join(data_source, data_source.c.item_id == ITEM.id)
         .where(
             ITEM.workspace_id == workspace_id,
@@ -266,7 +251,7 @@ async def source_item(work: UnitOfWork, workspace_id: Id, data_source_id: Id) ->
 async def data_source_label(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> str | None:
     """The label of a data source outside the trash."""
     label: str | None = await work.scalar(
-        select(ITEM.title)
+        sa.select(ITEM.title)
         .select_from(data_source)
         .join(*live_item_of(data_source))
         .where(data_source.c.workspace_id == workspace_id, data_source.c.id == data_source_id)
@@ -274,10 +259,10 @@ async def data_source_label(work: UnitOfWork, workspace_id: Id, data_source_id: 
     return label
 
 
-def existing_data_sources(workspace_id: Id, data_source_ids: Collection[Id]) -> Select[Id]:
+def existing_data_sources(workspace_id: Id, data_source_ids: Collection[Id]) -> sa.Select[Id]:
     """The ids of the given data sources that exist outside the trash."""
     return (
-        select(data_source.c.id)
+        sa.select(data_source.c.id)
         .join(*live_item_of(data_source))
         .where(
             data_source.c.workspace_id == workspace_id,
@@ -286,24 +271,27 @@ def existing_data_sources(workspace_id: Id, data_source_ids: Collection[Id]) -> 
     )
 
 
-def data_sources_of(workspace_id: Id) -> Select[Any]:
+def data_sources_of(workspace_id: Id) -> sa.Select[Any]:
     """The `DataSourceRow` of each data source outside the trash."""
     return (
-        select(data_source, ITEM.title.label("label"))
+        sa.select(data_source, ITEM.title.label("label"))
         .join(*live_item_of(data_source))
         .where(data_source.c.workspace_id == workspace_id)
     )
 
 
 async def data_source_definitions(
-    work: UnitOfWork, actor: Actor, sought: Sought
-) -> Sequence[Definition]:
+    work: UnitOfWork, actor: Actor, sought: reference_rules.Sought
+) -> Sequence[reference_rules.Definition]:
     """The data sources that may name a thing."""
     source = data_source.c
     conditions = {
-        SubjectKind.CONNECTION: source.config["connectionId"].astext == sought.subject.id,
-        SubjectKind.SECRET: source.config["auth"]["secretName"].astext == sought.subject.id,
-        SubjectKind.MEMBER: cast(source.created_by_user_id, Text) == sought.subject.id,
+        reference_rules.SubjectKind.CONNECTION: source.config["connectionId"].astext
+        == sought.subject.id,
+        reference_rules.SubjectKind.SECRET: source.config["auth"]["secretName"].astext
+        == sought.subject.id,
+        reference_rules.SubjectKind.MEMBER: sa.cast(source.created_by_user_id, sa.Text)
+        == sought.subject.id,
     }
     condition = conditions.get(sought.kind)
     if sought.database_id is not None:
@@ -315,7 +303,7 @@ async def data_source_definitions(
         of=DataSourceRow,
     )
     return [
-        Definition(
+        reference_rules.Definition(
             kind="data_source",
             id=row.id,
             label=row.label,
@@ -328,25 +316,33 @@ async def data_source_definitions(
     ]
 
 
-def _references(row: DataSourceRow) -> Iterator[Reference]:
+def _references(row: DataSourceRow) -> Iterator[reference_rules.Reference]:
     """The target, the fields that columns fill, and what the config names."""
     config = row.config
-    yield from named_at(
-        SubjectKind.CONNECTION, config.get("connectionId"), "config", "connectionId"
+    yield from reference_rules.named_at(
+        reference_rules.SubjectKind.CONNECTION, config.get("connectionId"), "config", "connectionId"
     )
     secret = (config.get("auth") or {}).get("secretName")
     if isinstance(secret, str):
         place = ("config", "auth", "secretName")
-        yield Reference(subject=Subject(SubjectKind.SECRET, secret), place=place)
+        yield reference_rules.Reference(
+            subject=reference_rules.Subject(reference_rules.SubjectKind.SECRET, secret), place=place
+        )
     if row.created_by_user_id is not None:
         # Its schedule refreshes in the name of its creator.
         creator = str(row.created_by_user_id)
-        yield from named_at(SubjectKind.MEMBER, creator, "createdByUserId")
+        yield from reference_rules.named_at(
+            reference_rules.SubjectKind.MEMBER, creator, "createdByUserId"
+        )
     if row.target_database_id is None:
         return
     database = str(row.target_database_id)
-    yield from named_at(SubjectKind.DATABASE, database, "targetDatabaseId")
+    yield from reference_rules.named_at(
+        reference_rules.SubjectKind.DATABASE, database, "targetDatabaseId"
+    )
     for index, mapping in enumerate(row.fields):
         key = mapping.get("fieldKey")
-        yield from key_at(database, key, "fields", index, "fieldKey", access=Access.WRITE)
-    yield from key_at(database, row.key_fields, "keyFields")
+        yield from reference_rules.key_at(
+            database, key, "fields", index, "fieldKey", access=reference_rules.Access.WRITE
+        )
+    yield from reference_rules.key_at(database, row.key_fields, "keyFields")

@@ -13,16 +13,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
+from models.core import http_requests
 from models.core.base import EXAMPLE_ID, Input, InputId, JsonObject, Label, example
-from models.core.http_requests import (
-    GIVE_AGAIN,
-    CallableUrl,
-    HeaderName,
-    Headers,
-    QueryParameters,
-    left_hidden,
-    restored,
-)
 from models.core.keys import Key
 from models.core.schedules.timetables import EARLIEST, Timetable, Timing, cron_problem, parse_cron
 from models.core.values import Timezone
@@ -143,7 +135,7 @@ class Auth(Input):
 
     type: Literal["none", "bearer", "basic", "header", "connection"] = "none"
     secret_name: _Name | None = None
-    header_name: HeaderName | None = None
+    header_name: http_requests.HeaderName | None = None
     connection_id: InputId | None = None
 
     @model_validator(mode="after")
@@ -179,9 +171,9 @@ CellRange = Annotated[str, Field(pattern=r"^[A-Z]{1,3}[0-9]{1,7}(:[A-Z]{1,3}[0-9
 
 
 class _Http(Input):
-    url: CallableUrl
-    headers: Headers = Field(default_factory=dict)
-    query: QueryParameters = Field(default_factory=dict)
+    url: http_requests.CallableUrl
+    headers: http_requests.Headers = Field(default_factory=dict)
+    query: http_requests.QueryParameters = Field(default_factory=dict)
     auth: Auth | None = None
 
 
@@ -450,9 +442,9 @@ def restored_config(config: JsonObject, before: JsonObject | None) -> JsonObject
         if before is not None and _origin_of_config(config) == _origin_of_config(before)
         else {}
     )
-    whole: JsonObject = restored(config, known)
-    for place in left_hidden(whole):
-        raise ValidationError.at(".".join(map(str, ("config", *place))), GIVE_AGAIN)
+    whole: JsonObject = http_requests.restored(config, known)
+    for place in http_requests.left_hidden(whole):
+        raise ValidationError.at(".".join(map(str, ("config", *place))), http_requests.GIVE_AGAIN)
     return whole
 
 

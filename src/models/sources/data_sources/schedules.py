@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from sqlalchemy import select
+import sqlalchemy as sa
 
 from models.content.items.joins import ITEM, live_item_of
 from models.core.base import Id, JsonObject
@@ -22,7 +22,7 @@ ARCHIVED = "The data source is archived."
 
 
 _SCHEDULED = (
-    select(
+    sa.select(
         data_source.c.id,
         data_source.c.workspace_id,
         data_source.c.enabled,

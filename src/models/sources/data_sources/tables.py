@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Any
 
+import sqlalchemy as sa
 from pydantic import TypeAdapter
-from sqlalchemy import Index, Select, UniqueConstraint, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -25,13 +25,13 @@ class DataSource(SQLModel, table=True):
 
     __tablename__ = "data_source"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        UniqueConstraint("workspace_id", "key"),
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.UniqueConstraint("workspace_id", "key"),
         same_workspace("item_id", "item.id"),
         same_workspace("target_database_id", "database.id"),
         one_of("kind", DataSourceKind),
-        Index("ix_data_source_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
-        Index(
+        sa.Index("ix_data_source_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        sa.Index(
             "ix_data_source_workspace_id_target_database_id", "workspace_id", "target_database_id"
         ),
     )
@@ -50,9 +50,9 @@ class DataSource(SQLModel, table=True):
     removal_guard_percent: int
     schedule: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
     next_run_at: datetime | None = Field(default=None, sa_type=Timestamp)
-    skipped_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
-    missed_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
-    joined_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
+    skipped_fires: int = Field(default=0, sa_column_kwargs={"server_default": sa.text("0")})
+    missed_fires: int = Field(default=0, sa_column_kwargs={"server_default": sa.text("0")})
+    joined_fires: int = Field(default=0, sa_column_kwargs={"server_default": sa.text("0")})
     last_joined_at: datetime | None = Field(default=None, sa_type=Timestamp)
     enabled: bool
     created_by_user_id: Id | None = None
@@ -65,9 +65,9 @@ data_source = table_of(DataSource)
 _SCHEDULE = "follows from the schedule"
 
 
-def _rows(workspace_id: Id) -> Select[Any]:
+def _rows(workspace_id: Id) -> sa.Select[Any]:
     return (
-        select(data_source)
+        sa.select(data_source)
         .join(*live_item_of(data_source))
         .where(data_source.c.workspace_id == workspace_id)
     )

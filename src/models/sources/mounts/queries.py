@@ -3,23 +3,13 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Protocol
 
-from sqlalchemy import Select, select
+import sqlalchemy as sa
 
 from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import closed_items, get_item, placement_of
 from models.content.items.shapes import ItemDetail
+from models.core import base as core_base
 from models.core.access.rules import Actor, Scope
-from models.core.base import (
-    EXAMPLE_ID,
-    Id,
-    Input,
-    InputId,
-    JsonObject,
-    Label,
-    Moment,
-    Shape,
-    example,
-)
 from models.core.openapi import documented_as
 from models.core.pagination import Listed, PageRequest
 from models.core.references.rules import Definition, Sought, SubjectKind, named_at
@@ -50,44 +40,46 @@ INTERRUPTED = "The sync was interrupted. It runs again at the next scheduled tim
 class MountRow(Protocol):
     """A mount as a sync reads it; `synced_revision` is that of the last whole sync."""
 
-    id: Id
-    workspace_id: Id
-    item_id: Id
-    connection_id: Id | None
-    root_mount_id: Id | None
+    id: core_base.Id
+    workspace_id: core_base.Id
+    item_id: core_base.Id
+    connection_id: core_base.Id | None
+    root_mount_id: core_base.Id | None
     external_id: str
     resource: dict[str, Any]
     recursive: bool
     status: str
-    seen_by: Id | None
-    sync_job_id: Id | None
+    seen_by: core_base.Id | None
+    sync_job_id: core_base.Id | None
     synced_revision: str | None
     entries: int
     truncated: bool
-    created_by_user_id: Id | None
+    created_by_user_id: core_base.Id | None
 
 
-class CreateMount(Input):
+class CreateMount(core_base.Input):
     """`config` of an item of the kind external_resource."""
 
     resource: ProviderResource
-    connection_id: InputId | None = None
+    connection_id: core_base.InputId | None = None
     recursive: bool = False
 
 
-class MountResource(Input):
+class MountResource(core_base.Input):
     """Body of mount: a recursive mount holds everything below the resource, too."""
 
-    model_config = example({"connectionId": EXAMPLE_ID, "resource": EXAMPLE_RESOURCE})
+    model_config = core_base.example(
+        {"connectionId": core_base.EXAMPLE_ID, "resource": EXAMPLE_RESOURCE}
+    )
 
-    connection_id: InputId
+    connection_id: core_base.InputId
     resource: ProviderResource
     recursive: bool = False
-    parent_item_id: InputId | None = None
-    title: Label | None = None
+    parent_item_id: core_base.InputId | None = None
+    title: core_base.Label | None = None
 
 
-class MountDetail(Shape):
+class MountDetail(core_base.Shape):
     """A mounted resource; without `connectionId` it is a link.
 
     A `stale` one is no longer shown by its provider and is kept as it was; `error` says why the
@@ -96,29 +88,29 @@ class MountDetail(Shape):
     belongs to.
     """
 
-    id: Id
-    workspace_id: Id
-    item_id: Id
-    connection_id: Id | None
-    root_mount_id: Id | None
-    resource: Annotated[JsonObject, documented_as("ProviderResource")]
+    id: core_base.Id
+    workspace_id: core_base.Id
+    item_id: core_base.Id
+    connection_id: core_base.Id | None
+    root_mount_id: core_base.Id | None
+    resource: Annotated[core_base.JsonObject, documented_as("ProviderResource")]
     recursive: bool
     status: MountStatus
     syncing: bool = False
     entries: int
     truncated: bool
     error: str | None
-    vanished_at: Moment | None
-    last_synced_at: Moment | None
-    next_run_at: Moment | None
-    created_at: Moment
-    updated_at: Moment
+    vanished_at: core_base.Moment | None
+    last_synced_at: core_base.Moment | None
+    next_run_at: core_base.Moment | None
+    created_at: core_base.Moment
+    updated_at: core_base.Moment
 
 
-class MountedResource(Shape):
+class MountedResource(core_base.Shape):
     """A resource with its place in the tree."""
 
-    resource: Annotated[JsonObject, documented_as("ProviderResource")]
+    resource: Annotated[core_base.JsonObject, documented_as("ProviderResource")]
     item: ItemDetail
     mount: MountDetail
 
@@ -143,11 +135,11 @@ async def mount_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> S
     if sought.kind is not SubjectKind.CONNECTION:
         return []
     rows = await work.rows(
-        select(mount.c.id, mount.c.item_id, mount.c.connection_id, ITEM.title.label("label"))
+        sa.select(mount.c.id, mount.c.item_id, mount.c.connection_id, ITEM.title.label("label"))
         .join(*live_item_of(mount))
         .where(
             mount.c.workspace_id == actor.workspace_id,
-            mount.c.connection_id == Id(sought.subject.id),
+            mount.c.connection_id == core_base.Id(sought.subject.id),
             mount.c.root_mount_id.is_(None),
         )
         .order_by(ITEM.title, mount.c.id)
@@ -165,12 +157,16 @@ async def mount_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> S
     ]
 
 
-async def find_mount(work: UnitOfWork, workspace_id: Id, mount_id: Id) -> MountRow:
+async def find_mount(
+    work: UnitOfWork, workspace_id: core_base.Id, mount_id: core_base.Id
+) -> MountRow:
     """A mount whose item is not in the trash. Raises NotFoundError."""
     return await work.one(_mounts(workspace_id).where(mount.c.id == mount_id), "mount", of=MountRow)
 
 
-async def get_mount(work: UnitOfWork, workspace_id: Id, mount_id: Id) -> MountDetail:
+async def get_mount(
+    work: UnitOfWork, workspace_id: core_base.Id, mount_id: core_base.Id
+) -> MountDetail:
     """A mount. Raises NotFoundError."""
     return mount_detail(await find_mount(work, workspace_id, mount_id))
 
@@ -179,13 +175,15 @@ async def list_mounts(work: UnitOfWork, actor: Actor, page: PageRequest) -> Moun
     """The mounts that the actor sees, without their entries, newest first."""
     statement = _mounts(actor.workspace_id).where(
         mount.c.root_mount_id.is_(None),
-        mount.c.item_id.not_in(select(closed_items(actor).c.id)),
+        mount.c.item_id.not_in(sa.select(closed_items(actor).c.id)),
     )
     shown = await page.descending(work, statement, mount.c.created_at, mount.c.id, of=MountRow)
     return MountList.of(shown, mount_detail)
 
 
-async def mounted_resource(work: UnitOfWork, workspace_id: Id, mount_id: Id) -> MountedResource:
+async def mounted_resource(
+    work: UnitOfWork, workspace_id: core_base.Id, mount_id: core_base.Id
+) -> MountedResource:
     """A mount with its item. Raises NotFoundError."""
     detail = await get_mount(work, workspace_id, mount_id)
     placed = await get_item(work, workspace_id, detail.item_id)
@@ -193,7 +191,7 @@ async def mounted_resource(work: UnitOfWork, workspace_id: Id, mount_id: Id) -> 
 
 
 async def mount_outcome(
-    work: UnitOfWork, actor: Actor, job_id: Id, *, last: bool
+    work: UnitOfWork, actor: Actor, job_id: core_base.Id, *, last: bool
 ) -> MountedResource | None:
     """The resource a job has mounted, as soon as it has a place; None while it has none.
 
@@ -202,7 +200,7 @@ async def mount_outcome(
     job = await find_job(work, actor.workspace_id, Family.MOUNT_SYNC, job_id)
     placed = (job.result or job.progress).get("mountId")
     if placed is not None:
-        return await mounted_resource(work, actor.workspace_id, Id(placed))
+        return await mounted_resource(work, actor.workspace_id, core_base.Id(placed))
     if job.status not in OPEN_JOB:
         raise refusal_of(job) or UpstreamError("The provider could not be reached. Try again.")
     if last:
@@ -210,5 +208,5 @@ async def mount_outcome(
     return None
 
 
-def _mounts(workspace_id: Id) -> Select[Any]:
-    return select(mount).join(*live_item_of(mount)).where(mount.c.workspace_id == workspace_id)
+def _mounts(workspace_id: core_base.Id) -> sa.Select[Any]:
+    return sa.select(mount).join(*live_item_of(mount)).where(mount.c.workspace_id == workspace_id)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from sqlalchemy import select, update
+import sqlalchemy as sa
 
 from models.content.items.joins import ITEM, live_item_of
 from models.core.base import Id
@@ -27,7 +27,7 @@ _SYNCED = mount.c.root_mount_id.is_(None) & mount.c.connection_id.is_not(None)
 """Links are never synced; entries are with their root."""
 
 _SCHEDULED = (
-    select(
+    sa.select(
         mount.c.id,
         mount.c.workspace_id,
         mount.c.next_run_at,
@@ -101,7 +101,7 @@ async def fire_sync(work: UnitOfWork, mount_id: Id, due: datetime) -> DueSync | 
     if schedule.paused is not None:
         return None
     conditions = (mount.c.workspace_id == schedule.workspace_id, mount.c.id == mount_id)
-    row = await work.first(select(mount).where(*conditions).with_for_update(), of=MountRow)
+    row = await work.first(sa.select(mount).where(*conditions).with_for_update(), of=MountRow)
     if row is None or row.created_by_user_id is None:
         return None
     job_id = due_run_id(schedule.schedule_id, due)
@@ -110,7 +110,7 @@ async def fire_sync(work: UnitOfWork, mount_id: Id, due: datetime) -> DueSync | 
         workspace_id, user_id = schedule.workspace_id, row.created_by_user_id
         family = Family.MOUNT_SYNC
         if await record_job(work, workspace_id, user_id, family, job_id, mount_id, given):
-            await work.execute(update(mount).where(*conditions).values(sync_job_id=job_id))
+            await work.execute(sa.update(mount).where(*conditions).values(sync_job_id=job_id))
             await stand_in_line(work, family, workspace_id, job_id, _request(mount_id))
     elif row.sync_job_id != job_id:
         return None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import func, insert, select, update
+import sqlalchemy as sa
 
 from models.content.items.commands import check_parent, create_items_for, rename_items
 from models.content.items.joins import live_item_of
@@ -11,11 +11,7 @@ from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.statements import update_rows
-from models.sources.external_resources.rules.resources import (
-    Capability,
-    MountStatus,
-    ProviderResource,
-)
+from models.sources.external_resources.rules import resources as external_resource_resources
 from models.sources.mounts.commands import find_same, place_mount
 from models.sources.mounts.queries import MAX_ENTRIES, CreateMount, MountRow
 from models.sources.mounts.tables import mount
@@ -33,7 +29,7 @@ class ListedFolder:
     """
 
     folder: MountRow
-    resources: list[ProviderResource] = field(default_factory=list)
+    resources: list[external_resource_resources.ProviderResource] = field(default_factory=list)
     cursor: str | None = None
     done: bool = False
     missing: bool = False
@@ -41,7 +37,11 @@ class ListedFolder:
 
 
 async def place_root(
-    work: UnitOfWork, actor: Actor, job_id: Id, place: JsonObject, resource: ProviderResource
+    work: UnitOfWork,
+    actor: Actor,
+    job_id: Id,
+    place: JsonObject,
+    resource: external_resource_resources.ProviderResource,
 ) -> tuple[Id, bool]:
     """The mount of a described resource, and whether it is new.
 
@@ -58,14 +58,14 @@ async def place_root(
         resource=resource, connection_id=connection_id, recursive=place["recursive"]
     )
     made = await place_mount(work, actor, job_id, place["title"] or resource.name, parent, body)
-    await work.execute(update(mount).where(mount.c.id == made).values(sync_job_id=job_id))
+    await work.execute(sa.update(mount).where(mount.c.id == made).values(sync_job_id=job_id))
     return made, True
 
 
 async def root_of(work: UnitOfWork, workspace_id: Id, mount_id: Id, job_id: Id) -> MountRow | None:
     """The mount that a job syncs; None when it is gone, or no longer this job's to sync."""
     return await work.first(
-        select(mount)
+        sa.select(mount)
         .join(*live_item_of(mount))
         .where(
             mount.c.workspace_id == workspace_id,
@@ -79,13 +79,15 @@ async def root_of(work: UnitOfWork, workspace_id: Id, mount_id: Id, job_id: Id) 
 async def begin_listing(work: UnitOfWork, root: MountRow) -> None:
     """Forget what an earlier sync had still to list."""
     await work.execute(
-        update(mount).where(mount.c.root_mount_id == root.id, mount.c.pending).values(pending=False)
+        sa.update(mount)
+        .where(mount.c.root_mount_id == root.id, mount.c.pending)
+        .values(pending=False)
     )
 
 
 async def pending_folders(work: UnitOfWork, root: MountRow, limit: int) -> Sequence[MountRow]:
     """Entries whose content is still to be listed."""
-    statement = select(mount).where(mount.c.root_mount_id == root.id, mount.c.pending)
+    statement = sa.select(mount).where(mount.c.root_mount_id == root.id, mount.c.pending)
     return await work.rows(statement.order_by(mount.c.id).limit(limit), of=MountRow)
 
 
@@ -109,10 +111,16 @@ async def record_listing(
 async def _settle(work: UnitOfWork, listing: ListedFolder) -> None:
     values: JsonObject = {"pending": not listing.done}
     if listing.missing:
-        values |= {"status": MountStatus.STALE.value, "vanished_at": work.now}
+        values |= {
+            "status": external_resource_resources.MountStatus.STALE.value,
+            "vanished_at": work.now,
+        }
     if listing.problem is not None:
-        values |= {"status": MountStatus.ERROR.value, "error": listing.problem}
-    await work.execute(update(mount).where(mount.c.id == listing.folder.id).values(values))
+        values |= {
+            "status": external_resource_resources.MountStatus.ERROR.value,
+            "error": listing.problem,
+        }
+    await work.execute(sa.update(mount).where(mount.c.id == listing.folder.id).values(values))
 
 
 async def _record(
@@ -120,11 +128,13 @@ async def _record(
 ) -> int:
     by_id = {resource.external_id: resource for resource in listing.resources}
     by_id.pop(root.external_id, None)
-    known = await work.rows(
-        select(mount).where(mount.c.root_mount_id == root.id, mount.c.external_id.in_(list(by_id))),
+    rows = await work.rows(
+        sa.select(mount).where(
+            mount.c.root_mount_id == root.id, mount.c.external_id.in_(list(by_id))
+        ),
         of=MountRow,
     )
-    await _update(work, job_id, [(row, by_id.pop(row.external_id)) for row in known])
+    await _update(work, job_id, [(row, by_id.pop(row.external_id)) for row in rows])
     fresh = list(by_id.values())[: max(room, 0)]
     try:
         await check_parent(work, actor, listing.folder.item_id)
@@ -135,7 +145,11 @@ async def _record(
 
 
 async def _insert(
-    work: UnitOfWork, root: MountRow, job_id: Id, parent: Id, fresh: Sequence[ProviderResource]
+    work: UnitOfWork,
+    root: MountRow,
+    job_id: Id,
+    parent: Id,
+    fresh: Sequence[external_resource_resources.ProviderResource],
 ) -> None:
     ids = [new_id() for _ in fresh]
     titles: list[tuple[Id | None, str]] = [
@@ -158,11 +172,13 @@ async def _insert(
         for mount_id, item_id, resource in zip(ids, items, fresh, strict=True)
     ]
     if rows:
-        await work.execute(insert(mount), rows)
+        await work.execute(sa.insert(mount), rows)
 
 
 async def _update(
-    work: UnitOfWork, job_id: Id, found: Sequence[tuple[MountRow, ProviderResource]]
+    work: UnitOfWork,
+    job_id: Id,
+    found: Sequence[tuple[MountRow, external_resource_resources.ProviderResource]],
 ) -> None:
     """Follow what the provider says now; a folder is listed once in each sync."""
     first = [(row, resource) for row, resource in found if row.seen_by != job_id]
@@ -178,15 +194,17 @@ async def _update(
     await rename_items(work, renamed)
 
 
-def _seen(work: UnitOfWork, job_id: Id, resource: ProviderResource) -> JsonObject:
+def _seen(
+    work: UnitOfWork, job_id: Id, resource: external_resource_resources.ProviderResource
+) -> JsonObject:
     return {
         "external_id": resource.external_id,
         "resource": resource.to_json(),
-        "status": MountStatus.ACTIVE.value,
+        "status": external_resource_resources.MountStatus.ACTIVE.value,
         "error": None,
         "vanished_at": None,
         "seen_by": job_id,
-        "pending": Capability.BROWSE in resource.capabilities,
+        "pending": external_resource_resources.Capability.BROWSE in resource.capabilities,
         "last_synced_at": work.now,
         "updated_at": work.now,
     }
@@ -202,7 +220,7 @@ async def finish_sync(
     work: UnitOfWork,
     root: MountRow,
     job_id: Id,
-    resource: ProviderResource,
+    resource: external_resource_resources.ProviderResource,
     mark: str | None,
 ) -> None:
     """The provider has shown all there is; entries that it did not show are stale.
@@ -211,15 +229,15 @@ async def finish_sync(
     """
     if root.recursive and not root.truncated:
         await work.execute(
-            update(mount)
+            sa.update(mount)
             .where(
                 mount.c.root_mount_id == root.id,
                 mount.c.seen_by.is_distinct_from(job_id),
-                mount.c.status != MountStatus.STALE.value,
+                mount.c.status != external_resource_resources.MountStatus.STALE.value,
             )
             .values(
-                status=MountStatus.STALE.value,
-                vanished_at=func.coalesce(mount.c.vanished_at, work.now),
+                status=external_resource_resources.MountStatus.STALE.value,
+                vanished_at=sa.func.coalesce(mount.c.vanished_at, work.now),
                 updated_at=work.now,
             )
         )
@@ -230,20 +248,23 @@ async def finish_sync(
 
 
 async def _has_problems(work: UnitOfWork, root: MountRow) -> bool:
-    these = (mount.c.root_mount_id == root.id, mount.c.status == MountStatus.ERROR.value)
-    return await work.first(select(mount.c.id).where(*these).limit(1)) is not None
+    these = (
+        mount.c.root_mount_id == root.id,
+        mount.c.status == external_resource_resources.MountStatus.ERROR.value,
+    )
+    return await work.first(sa.select(mount.c.id).where(*these).limit(1)) is not None
 
 
 async def note_unchanged(
     work: UnitOfWork,
     root: MountRow,
     job_id: Id,
-    resource: ProviderResource,
+    resource: external_resource_resources.ProviderResource,
     mark: str | None,
 ) -> None:
     """The mount is what the provider shows. Raises what `finish_sync` raises."""
     values: JsonObject = {
-        "status": MountStatus.ACTIVE.value,
+        "status": external_resource_resources.MountStatus.ACTIVE.value,
         "error": None,
         "vanished_at": None,
         "last_synced_at": work.now,
@@ -257,9 +278,9 @@ async def note_unchanged(
 async def note_vanished(work: UnitOfWork, root: MountRow, job_id: Id) -> None:
     """The provider does not show the resource any more; everything stays where it is."""
     values = {
-        "status": MountStatus.STALE.value,
+        "status": external_resource_resources.MountStatus.STALE.value,
         "error": None,
-        "vanished_at": func.coalesce(mount.c.vanished_at, work.now),
+        "vanished_at": sa.func.coalesce(mount.c.vanished_at, work.now),
         "synced_revision": None,
         "sync_job_id": None,
     }
@@ -269,10 +290,10 @@ async def note_vanished(work: UnitOfWork, root: MountRow, job_id: Id) -> None:
 async def note_failure(work: UnitOfWork, mount_id: Id, job_id: Id, message: str) -> None:
     """Record why a sync could not end; unless it is no longer this job's."""
     await work.execute(
-        update(mount)
+        sa.update(mount)
         .where(mount.c.id == mount_id, mount.c.sync_job_id == job_id)
         .values(
-            status=MountStatus.ERROR.value,
+            status=external_resource_resources.MountStatus.ERROR.value,
             error=message,
             sync_job_id=None,
             synced_revision=None,
@@ -283,7 +304,7 @@ async def note_failure(work: UnitOfWork, mount_id: Id, job_id: Id, message: str)
 
 async def _change_root(work: UnitOfWork, root: MountRow, job_id: Id, values: JsonObject) -> None:
     changed = await work.execute(
-        update(mount)
+        sa.update(mount)
         .where(mount.c.id == root.id, mount.c.sync_job_id == job_id)
         .values(**values, updated_at=work.now)
     )

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, UniqueConstraint, case, select, text
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -24,7 +24,7 @@ class Mount(SQLModel, table=True):
 
     __tablename__ = "mount"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
+        sa.UniqueConstraint("workspace_id", "id"),
         same_workspace("item_id", "item.id"),
         same_workspace("root_mount_id", "mount.id", ondelete="CASCADE"),
         one_of("status", MountStatus),
@@ -58,14 +58,14 @@ class Mount(SQLModel, table=True):
     vanished_at: datetime | None = Field(default=None, sa_type=Timestamp)
     last_synced_at: datetime | None = Field(default=None, sa_type=Timestamp)
     seen_by: Id | None = None
-    pending: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    pending: bool = Field(default=False, sa_column_kwargs={"server_default": sa.text("false")})
     sync_job_id: Id | None = None
     synced_revision: str | None = None
-    entries: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
-    truncated: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    entries: int = Field(default=0, sa_column_kwargs={"server_default": sa.text("0")})
+    truncated: bool = Field(default=False, sa_column_kwargs={"server_default": sa.text("false")})
     next_run_at: datetime | None = Field(default=None, sa_type=Timestamp)
-    skipped_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
-    missed_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
+    skipped_fires: int = Field(default=0, sa_column_kwargs={"server_default": sa.text("0")})
+    missed_fires: int = Field(default=0, sa_column_kwargs={"server_default": sa.text("0")})
     created_by_user_id: Id | None = None
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
@@ -76,11 +76,13 @@ mount = table_of(Mount)
 _SYNC = "is how far a sync with the provider has come"
 
 
-def _rows(workspace_id: Id) -> Select[Any]:
+def _rows(workspace_id: Id) -> sa.Select[Any]:
     """Mounts in the tree, entries behind their roots."""
-    depth = case((mount.c.root_mount_id.is_(None), 0), else_=1).label("depth")
+    depth = sa.case((mount.c.root_mount_id.is_(None), 0), else_=1).label("depth")
     return (
-        select(mount, depth).join(*live_item_of(mount)).where(mount.c.workspace_id == workspace_id)
+        sa.select(mount, depth)
+        .join(*live_item_of(mount))
+        .where(mount.c.workspace_id == workspace_id)
     )
 
 

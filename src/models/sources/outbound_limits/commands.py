@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Actor
@@ -11,14 +11,7 @@ from models.core.pauses.queries import MOST_COUNTED, PauseShape
 from models.core.pauses.rules import PauseState
 from models.core.revisions import next_updated_at
 from models.sources.connections.queries import get_connection
-from models.sources.outbound_limits.queries import (
-    CreateOutboundLimit,
-    OutboundLimitBody,
-    ResumeConnection,
-    UpdateOutboundLimit,
-    get_limit,
-    limited_by,
-)
+from models.sources.outbound_limits import queries
 from models.sources.outbound_limits.rules import LEASE
 from models.sources.outbound_limits.tables import (
     LIMITED,
@@ -38,8 +31,8 @@ _NEEDS_ONE = "Set perSecond, atOnce or both."
 
 
 async def create_limit(
-    work: UnitOfWork, actor: Actor, body: CreateOutboundLimit
-) -> OutboundLimitBody:
+    work: UnitOfWork, actor: Actor, body: queries.CreateOutboundLimit
+) -> queries.OutboundLimitBody:
     """Limit the calls of a host or of a connection.
 
     Raises ValidationError, NotFoundError for a connection that the actor does not see, and
@@ -70,16 +63,16 @@ async def create_limit(
         )
     if limit_id is None:
         raise ConflictError("This host or connection already has a limit. Change that one.")
-    return await get_limit(work, actor, limit_id)
+    return await queries.get_limit(work, actor, limit_id)
 
 
 async def update_limit(
     work: UnitOfWork,
     actor: Actor,
     limit_id: Id,
-    body: UpdateOutboundLimit,
+    body: queries.UpdateOutboundLimit,
     expected_updated_at: datetime | None = None,
-) -> OutboundLimitBody:
+) -> queries.OutboundLimitBody:
     """Change a limit; calls that wait ask again.
 
     Raises NotFoundError, ValidationError where no limit would be left, and ConflictError for one
@@ -95,13 +88,13 @@ async def update_limit(
         raise ValidationError.at("perSecond", _NEEDS_ONE)
     longest = None if per_second is None else work.now + timedelta(seconds=1 / per_second)
     statement = (
-        update(outbound_place)
+        sa.update(outbound_place)
         .where(_place.id == limit_id, _place.workspace_id == actor.workspace_id)
         .values(
             per_second=per_second,
             at_once=at_once,
             next_at=None,
-            free_at=None if longest is None else func.least(_place.free_at, longest),
+            free_at=None if longest is None else sa.func.least(_place.free_at, longest),
             updated_at=next_updated_at(_place.updated_at, work.now),
         )
         .returning(outbound_place)
@@ -109,7 +102,7 @@ async def update_limit(
     row = await work.first(statement, of=OutboundPlace)
     assert row is not None, "it is held"
     await ask_anew(work, row)
-    return await get_limit(work, actor, limit_id)
+    return await queries.get_limit(work, actor, limit_id)
 
 
 async def delete_limit(work: UnitOfWork, actor: Actor, limit_id: Id) -> Deleted:
@@ -120,21 +113,21 @@ async def delete_limit(work: UnitOfWork, actor: Actor, limit_id: Id) -> Deleted:
     place = await _hold(work, actor, limit_id)
     await Line.of(work, place).call_all_back()
     is_limit = (_place.id == limit_id, _place.workspace_id == actor.workspace_id)
-    put_off = and_(_place.paused_until > func.clock_timestamp(), _place.host.is_not(None))
+    put_off = sa.and_(_place.paused_until > sa.func.clock_timestamp(), _place.host.is_not(None))
     if place.paused_at is None:
-        await work.execute(delete(outbound_call).where(outbound_call.c.place_id == limit_id))
+        await work.execute(sa.delete(outbound_call).where(outbound_call.c.place_id == limit_id))
     kept = await work.execute(
-        update(outbound_place)
-        .where(*is_limit, or_(put_off, _place.paused_at.is_not(None)))
+        sa.update(outbound_place)
+        .where(*is_limit, sa.or_(put_off, _place.paused_at.is_not(None)))
         .values(per_second=None, at_once=None, next_at=None, free_at=None)
     )
     if not kept.rowcount:
-        await work.execute(delete(outbound_place).where(*is_limit))
+        await work.execute(sa.delete(outbound_place).where(*is_limit))
     return Deleted(id=limit_id)
 
 
 async def _named_place(
-    work: UnitOfWork, actor: Actor, body: CreateOutboundLimit
+    work: UnitOfWork, actor: Actor, body: queries.CreateOutboundLimit
 ) -> dict[str, object]:
     if (body.host is None) == (body.connection_id is None):
         raise ValidationError.at("host", "Set either a host or a connection.")
@@ -150,8 +143,8 @@ async def _named_place(
 
 
 async def _hold(work: UnitOfWork, actor: Actor, limit_id: Id) -> OutboundPlace:
-    this: tuple[ColumnElement[bool], ...] = (*limited_by(actor), _place.id == limit_id)
-    statement = select(outbound_place).where(*this).with_for_update()
+    this: tuple[sa.ColumnElement[bool], ...] = (*queries.limited_by(actor), _place.id == limit_id)
+    statement = sa.select(outbound_place).where(*this).with_for_update()
     return await work.one(statement, "limit", of=OutboundPlace)
 
 
@@ -159,7 +152,7 @@ async def ask_anew(work: UnitOfWork, place: OutboundPlace) -> None:
     """Take back the moments that were given by the limits of before."""
     line = outbound_call.c
     not_gone = (line.place_id == place.id, ~line.gone, line.go_at.is_not(None))
-    await work.execute(update(outbound_call).where(*not_gone).values(go_at=None))
+    await work.execute(sa.update(outbound_call).where(*not_gone).values(go_at=None))
     await Line.of(work, place).call_all_back()
 
 
@@ -198,12 +191,12 @@ async def pause_connection(work: UnitOfWork, actor: Actor, connection_id: Id, re
         return False
     # Moments that are given and not taken are taken back.
     not_gone = (_call.place_id == place_id, ~_call.gone, _call.go_at.is_not(None))
-    await work.execute(update(outbound_call).where(*not_gone).values(go_at=None))
+    await work.execute(sa.update(outbound_call).where(*not_gone).values(go_at=None))
     return True
 
 
 async def resume_connection(
-    work: UnitOfWork, actor: Actor, connection_id: Id, body: ResumeConnection
+    work: UnitOfWork, actor: Actor, connection_id: Id, body: queries.ResumeConnection
 ) -> bool:
     """Let the line of a connection go, at a rate or at once; False when it was not paused.
 
@@ -217,7 +210,7 @@ async def resume_connection(
         await _let_all_go(work, place)
         return place.resumed_at is None
     statement = (
-        update(outbound_place)
+        sa.update(outbound_place)
         .where(_places.id == place.id)
         .values(resumed_at=place.resumed_at or work.now, release_rate=body.rate, next_at=None)
         .returning(outbound_place)
@@ -235,17 +228,17 @@ async def _let_all_go(work: UnitOfWork, place: OutboundPlace) -> None:
     """End a pause at once; without a limit its line ends, too."""
     await _call_on(work, place)
     if place.per_second is not None or place.at_once is not None:
-        this = update(outbound_place).where(_places.id == place.id)
+        this = sa.update(outbound_place).where(_places.id == place.id)
         await work.execute(this.values(NO_PAUSE))
     else:
-        await work.execute(delete(outbound_place).where(_places.id == place.id))
+        await work.execute(sa.delete(outbound_place).where(_places.id == place.id))
 
 
 async def _call_on(work: UnitOfWork, place: OutboundPlace) -> None:
     """Tell all that wait, and give them the time to come back."""
     waiting = (_call.place_id == place.id, ~_call.gone)
-    ends_at = func.greatest(_call.ends_at, func.clock_timestamp() + LEASE)
-    await work.execute(update(outbound_call).where(*waiting).values(ends_at=ends_at))
+    ends_at = sa.func.greatest(_call.ends_at, sa.func.clock_timestamp() + LEASE)
+    await work.execute(sa.update(outbound_call).where(*waiting).values(ends_at=ends_at))
     await ask_anew(work, place)
 
 
@@ -262,9 +255,9 @@ async def pause_of(work: UnitOfWork, actor: Actor, connection_id: Id) -> PauseSh
     place = await _paused_place(work, actor.workspace_id, connection_id)
     if place is None:
         return PauseShape(state=PauseState.RUNNING)
-    waiting = (_call.place_id == place.id, ~_call.gone, _call.ends_at > func.clock_timestamp())
-    some = select(_call.call_key).where(*waiting).limit(MOST_COUNTED)
-    resting: int = await work.scalar(select(func.count()).select_from(some.subquery()))
+    waiting = (_call.place_id == place.id, ~_call.gone, _call.ends_at > sa.func.clock_timestamp())
+    some = sa.select(_call.call_key).where(*waiting).limit(MOST_COUNTED)
+    resting: int = await work.scalar(sa.select(sa.func.count()).select_from(some.subquery()))
     if place.resumed_at is not None and not resting:
         # What was left of lost calls goes with the next one, and the pause with it.
         return PauseShape(state=PauseState.RUNNING)
@@ -282,7 +275,7 @@ async def pause_of(work: UnitOfWork, actor: Actor, connection_id: Id) -> PauseSh
 async def _paused_place(
     work: UnitOfWork, workspace_id: Id, connection_id: Id, *, lock: bool = False
 ) -> OutboundPlace | None:
-    statement = select(outbound_place).where(
+    statement = sa.select(outbound_place).where(
         _places.workspace_id == workspace_id,
         _places.connection_id == connection_id,
         _places.paused_at.is_not(None),

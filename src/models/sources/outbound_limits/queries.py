@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Protocol
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import ColumnElement, Select, func, or_, select
 
 from models.core.access.rules import Actor
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape, example
@@ -13,21 +13,17 @@ from models.core.pagination import Listed, PageRequest
 from models.core.pauses.queries import WaitCause, WaitKind
 from models.core.pauses.rules import PauseCause
 from models.sources.connections.queries import seen_connections
-from models.sources.outbound_limits.rules import (
-    LEAST_PER_SECOND,
-    MOST_AT_ONCE,
-    MOST_PER_SECOND,
-    MOST_RELEASED,
-)
+from models.sources.outbound_limits import rules
 from models.sources.outbound_limits.tables import outbound_call, outbound_place
 from models.sources.outbound_limits.turns import HAS_LINE
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 
 PerSecond = Annotated[
-    float, Field(ge=LEAST_PER_SECOND, le=MOST_PER_SECOND, allow_inf_nan=False, strict=False)
+    float,
+    Field(ge=rules.LEAST_PER_SECOND, le=rules.MOST_PER_SECOND, allow_inf_nan=False, strict=False),
 ]
-AtOnce = Annotated[int, Field(ge=1, le=MOST_AT_ONCE)]
+AtOnce = Annotated[int, Field(ge=1, le=rules.MOST_AT_ONCE)]
 
 
 class CreateOutboundLimit(Input):
@@ -58,7 +54,7 @@ class ResumeConnection(Input):
 
     model_config = example({"rate": 60})
 
-    rate: Annotated[int, Field(ge=1, le=MOST_RELEASED)] | None = None
+    rate: Annotated[int, Field(ge=1, le=rules.MOST_RELEASED)] | None = None
 
 
 class OutboundLimitBody(Shape):
@@ -121,24 +117,24 @@ async def get_limit(work: UnitOfWork, actor: Actor, limit_id: Id) -> OutboundLim
     return _shown(row)
 
 
-def limited_by(actor: Actor) -> tuple[ColumnElement[bool], ...]:
+def limited_by(actor: Actor) -> tuple[sa.ColumnElement[bool], ...]:
     """The conditions on places with a limit that an actor sees; connections may be others' own."""
     return (
         _place.workspace_id == actor.workspace_id,
-        or_(_place.per_second.is_not(None), _place.at_once.is_not(None)),
-        or_(_place.host.is_not(None), _place.connection_id.in_(seen_connections(actor))),
+        sa.or_(_place.per_second.is_not(None), _place.at_once.is_not(None)),
+        sa.or_(_place.host.is_not(None), _place.connection_id.in_(seen_connections(actor))),
     )
 
 
-def _seen(actor: Actor) -> Select[Any]:
-    number = select(func.count()).where(
-        _call.place_id == _place.id, _call.ends_at > func.clock_timestamp()
+def _seen(actor: Actor) -> sa.Select[Any]:
+    number = sa.select(sa.func.count()).where(
+        _call.place_id == _place.id, _call.ends_at > sa.func.clock_timestamp()
     )
-    return select(
+    return sa.select(
         outbound_place,
         number.where(~_call.gone).scalar_subquery().label("waiting"),
         number.where(_call.gone).scalar_subquery().label("under_way"),
-        func.clock_timestamp().label("now"),
+        sa.func.clock_timestamp().label("now"),
     ).where(*limited_by(actor))
 
 
@@ -180,9 +176,9 @@ async def waits_of(
     """The `waitingFor` of work of which a call waits, by the id of the work."""
     if not work_ids:
         return {}
-    asked_to_wait = _place.paused_until > func.clock_timestamp()
+    asked_to_wait = _place.paused_until > sa.func.clock_timestamp()
     rows = await work.rows(
-        select(
+        sa.select(
             _call.work_id,
             _place.host,
             _place.connection_id,
@@ -198,7 +194,7 @@ async def waits_of(
             _call.workspace_id == workspace_id,
             _call.work_id.in_(sorted(work_ids)),
             ~_call.gone,
-            or_(HAS_LINE, asked_to_wait),
+            sa.or_(HAS_LINE, asked_to_wait),
         )
         .order_by(_call.position.desc()),
         of=_Wait,

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKeyConstraint, Identity, Index, or_
+import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
@@ -25,9 +25,9 @@ class OutboundPlace(SQLModel, table=True):
 
     __tablename__ = "outbound_place"
     __table_args__ = (
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         same_workspace("connection_id", "connection.id", ondelete="CASCADE"),
-        CheckConstraint(_ONE_PLACE, name="one_place"),
+        sa.CheckConstraint(_ONE_PLACE, name="one_place"),
         partial_index(
             "uq_outbound_place_host", "workspace_id", "host", where="host IS NOT NULL", unique=True
         ),
@@ -68,16 +68,16 @@ class OutboundCall(SQLModel, table=True):
 
     __tablename__ = "outbound_call"
     __table_args__ = (
-        ForeignKeyConstraint(["place_id"], ["outbound_place.id"], ondelete="CASCADE"),
-        Index("ix_outbound_call_line", "place_id", "position"),
-        Index("ix_outbound_call_work_id", "work_id"),
+        sa.ForeignKeyConstraint(["place_id"], ["outbound_place.id"], ondelete="CASCADE"),
+        sa.Index("ix_outbound_call_line", "place_id", "position"),
+        sa.Index("ix_outbound_call_work_id", "work_id"),
     )
 
     call_key: str = Field(primary_key=True)
     place_id: Id = Field(primary_key=True)
     workspace_id: Id
     work_id: Id
-    position: int = Field(sa_type=BigInteger, sa_column_args=[Identity(always=True)])
+    position: int = Field(sa_type=sa.BigInteger, sa_column_args=[sa.Identity(always=True)])
     execution: str | None = None
     entered_at: datetime = Field(sa_type=Timestamp)
     go_at: datetime | None = Field(default=None, sa_type=Timestamp)
@@ -89,6 +89,6 @@ class OutboundCall(SQLModel, table=True):
 outbound_place = table_of(OutboundPlace)
 outbound_call = table_of(OutboundCall)
 
-LIMITED = or_(outbound_place.c.per_second.is_not(None), outbound_place.c.at_once.is_not(None))
+LIMITED = sa.or_(outbound_place.c.per_second.is_not(None), outbound_place.c.at_once.is_not(None))
 LIMITS = Bound(outbound_place, 100, "limits", conditions=(LIMITED,), remedy="Remove some first.")
 """A place that is only paused has no limit, and does not count."""

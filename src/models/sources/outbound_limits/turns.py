@@ -9,33 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    and_,
-    bindparam,
-    case,
-    delete,
-    exists,
-    func,
-    literal,
-    null,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id, Timestamp
-from models.sources.outbound_limits.rules import (
-    LEASE,
-    LONGEST_PAUSE,
-    Pace,
-    next_round,
-    signal_of,
-    slower,
-    stay,
-)
+from models.sources.outbound_limits import rules
 from models.sources.outbound_limits.tables import OutboundPlace, outbound_call, outbound_place
 from runtime.database import UnitOfWork, Work
 from runtime.ids import new_id
@@ -44,24 +22,25 @@ from runtime.temporal import outbox
 from runtime.temporal.families import Family
 
 _place, _call = outbound_place.c, outbound_call.c
-_NOW = func.clock_timestamp()
-HAS_LINE = or_(
+_NOW = sa.func.clock_timestamp()
+HAS_LINE = sa.or_(
     _place.per_second.is_not(None), _place.at_once.is_not(None), _place.paused_at.is_not(None)
 )
 """For a place with a limit or a pause of a member; for others only answers ask for one."""
 
 # A call that stood there in a pause goes through its place, too: its row ends with it.
-_STANDS = exists().where(
-    _call.place_id == _place.id, _call.call_key == bindparam("call_key", type_=_call.call_key.type)
+_STANDS = sa.exists().where(
+    _call.place_id == _place.id,
+    _call.call_key == sa.bindparam("call_key", type_=_call.call_key.type),
 )
 _MINDED = PreparedStatement(
-    select(_place.id).where(
-        _place.workspace_id == bindparam("workspace_id"),
-        or_(
-            _place.host == bindparam("host"),
-            _place.connection_id == bindparam("connection_id", type_=_place.connection_id.type),
+    sa.select(_place.id).where(
+        _place.workspace_id == sa.bindparam("workspace_id"),
+        sa.or_(
+            _place.host == sa.bindparam("host"),
+            _place.connection_id == sa.bindparam("connection_id", type_=_place.connection_id.type),
         ),
-        or_(HAS_LINE, _place.paused_until > _NOW, _STANDS),
+        sa.or_(HAS_LINE, _place.paused_until > _NOW, _STANDS),
     )
 )
 
@@ -131,21 +110,23 @@ async def ask_and_leave(work: UnitOfWork, call: Call, execution: str) -> Wait:
 async def _go_away(work: UnitOfWork, call: Call, execution: str, wait: Wait) -> None:
     back_at = _NOW + wait.time
     await work.execute(
-        update(outbound_call)
+        sa.update(outbound_call)
         .where(*_of(call))
-        .values(execution=execution, back_at=back_at, ends_at=back_at + LEASE)
+        .values(execution=execution, back_at=back_at, ends_at=back_at + rules.LEASE)
     )
 
 
 async def keep(work: UnitOfWork, call: Call) -> None:
     """Speak for a call that is under way: it holds its places for another while."""
-    await work.execute(update(outbound_call).where(*_of(call)).values(ends_at=_NOW + LEASE))
+    await work.execute(
+        sa.update(outbound_call).where(*_of(call)).values(ends_at=_NOW + rules.LEASE)
+    )
 
 
 async def end(work: UnitOfWork, call: Call) -> None:
     """Give the places of a call back, and on to who is next."""
     places = await _held_places(work, call)
-    await work.execute(delete(outbound_call).where(*_of(call)))
+    await work.execute(sa.delete(outbound_call).where(*_of(call)))
     for place in places:
         if place.at_once is not None:
             await Line.of(work, place).advance()
@@ -154,12 +135,12 @@ async def end(work: UnitOfWork, call: Call) -> None:
 async def leave_lines(work: UnitOfWork, workspace_id: Id, work_ids: Collection[Id]) -> None:
     """Take calls of closed work out of their lines, but for those under way."""
     theirs = (_call.workspace_id == workspace_id, _call.work_id.in_(sorted(work_ids)))
-    await work.execute(delete(outbound_call).where(*theirs, ~_call.gone))
+    await work.execute(sa.delete(outbound_call).where(*theirs, ~_call.gone))
 
 
 async def put_off(work: UnitOfWork, workspace_id: Id, host: str, seconds: float) -> None:
     """Pause the calls of a host by a workspace for a time, as an answer has asked."""
-    until = _NOW + timedelta(seconds=min(seconds, LONGEST_PAUSE.total_seconds()))
+    until = _NOW + timedelta(seconds=min(seconds, rules.LONGEST_PAUSE.total_seconds()))
     await work.execute(
         upsert(outbound_place)
         .values(
@@ -173,11 +154,11 @@ async def put_off(work: UnitOfWork, workspace_id: Id, host: str, seconds: float)
         .on_conflict_do_update(
             index_elements=["workspace_id", "host"],
             index_where=_place.host.is_not(None),
-            set_={"paused_until": func.greatest(_place.paused_until, until)},
+            set_={"paused_until": sa.func.greatest(_place.paused_until, until)},
         )
     )
     over = (
-        select(_place.id)
+        sa.select(_place.id)
         .where(
             _place.workspace_id == workspace_id,
             ~HAS_LINE,
@@ -187,16 +168,16 @@ async def put_off(work: UnitOfWork, workspace_id: Id, host: str, seconds: float)
         # Answers of two hosts at the same time must not wait for each other's place.
         .with_for_update(skip_locked=True)
     )
-    await work.execute(delete(outbound_place).where(_place.id.in_(over)))
+    await work.execute(sa.delete(outbound_place).where(_place.id.in_(over)))
 
 
 async def _held_places(work: UnitOfWork, call: Call) -> Sequence[OutboundPlace]:
     """The places of a call, locked: always that of the connection first."""
     named = _place.host == call.host
     if call.connection_id is not None:
-        named = or_(named, _place.connection_id == call.connection_id)
+        named = sa.or_(named, _place.connection_id == call.connection_id)
     statement = (
-        select(outbound_place)
+        sa.select(outbound_place)
         .where(_place.workspace_id == call.workspace_id, named)
         .order_by(_place.host.is_not(None))
         .with_for_update()
@@ -204,7 +185,7 @@ async def _held_places(work: UnitOfWork, call: Call) -> Sequence[OutboundPlace]:
     return await work.rows(statement, of=OutboundPlace)
 
 
-def _of(call: Call) -> tuple[ColumnElement[bool], ...]:
+def _of(call: Call) -> tuple[sa.ColumnElement[bool], ...]:
     return _call.workspace_id == call.workspace_id, _call.call_key == call.key
 
 
@@ -249,15 +230,15 @@ class Line:
     work: UnitOfWork
     place_id: Id
     workspace_id: Id
-    pace: Pace
+    pace: rules.Pace
     releases: bool = False
     """After the pause of a connection, until no call waits."""
 
     @classmethod
     def of(cls, work: UnitOfWork, place: OutboundPlace) -> "Line":
         """The line of a place that was just locked."""
-        pace = Pace(
-            slower(place.per_second, place.release_rate),
+        pace = rules.Pace(
+            rules.slower(place.per_second, place.release_rate),
             place.at_once,
             place.next_at,
             place.free_at,
@@ -272,68 +253,68 @@ class Line:
         await self._enter(call)
         if not self.pace.has_line:
             # Only an answer has asked for a pause: after it all go at once.
-            now: datetime = await self.work.scalar(select(_NOW))
+            now: datetime = await self.work.scalar(sa.select(_NOW))
             return Wait(self.pace.first_moment(now) - now)
         await self.advance()
         standing = await self._standing(call)
         if standing.go_at is not None:
             return Wait(self.pace.turn(standing.go_at, standing.earlier) - standing.now)
         waited = standing.now - standing.entered_at
-        time = stay(self.pace, standing.now, standing.held, standing.before, waited)
+        time = rules.stay(self.pace, standing.now, standing.held, standing.before, waited)
         return Wait(time, known=self.pace.stopped or self.pace.at_once is None)
 
     async def advance(self) -> None:
         """Give moments to the first in line, as far as the limits let them."""
         counts = await self.work.first(
-            select(
+            sa.select(
                 _NOW.label("now"),
-                func.count().filter(_HOLDS).label("held"),
-                func.count().filter(_WAITS).label("waiting"),
+                sa.func.count().filter(_HOLDS).label("held"),
+                sa.func.count().filter(_WAITS).label("waiting"),
             ).where(_calls.place_id == self.place_id)
         )
         assert counts is not None, "a row of aggregates"
-        turns = next_round(self.pace, counts.now, counts.held, counts.waiting)
+        turns = rules.next_round(self.pace, counts.now, counts.held, counts.waiting)
         if not turns.moments:
             return
         await self._give(turns.moments)
         if turns.next_at != self.pace.next_at:
             this = outbound_place.c.id == self.place_id
             await self.work.execute(
-                update(outbound_place).where(this).values(next_at=turns.next_at)
+                sa.update(outbound_place).where(this).values(next_at=turns.next_at)
             )
             self.pace = replace(self.pace, next_at=turns.next_at)
 
     async def go(self, call: Call) -> None:
         """Let a call go that has nothing to wait for."""
         statement = (
-            update(outbound_call)
+            sa.update(outbound_call)
             .where(_calls.place_id == self.place_id, _calls.call_key == call.key)
-            .values(gone=True, ends_at=_NOW + LEASE)
+            .values(gone=True, ends_at=_NOW + rules.LEASE)
             .returning(_NOW)
         )
         gone_at = await self.work.scalar(statement)
         if gone_at is not None and self.pace.per_second is not None:
             this = outbound_place.c.id == self.place_id
             free_at = self.pace.free_after(gone_at)
-            await self.work.execute(update(outbound_place).where(this).values(free_at=free_at))
+            await self.work.execute(sa.update(outbound_place).where(this).values(free_at=free_at))
         await self.end_release()
 
     async def end_release(self) -> None:
         """Forget the pause of an empty line, and its place where it has no limit."""
-        waits = select(_calls.call_key).where(_calls.place_id == self.place_id, ~_calls.gone)
+        waits = sa.select(_calls.call_key).where(_calls.place_id == self.place_id, ~_calls.gone)
         if not self.releases or await self.work.first(waits.limit(1)) is not None:
             return
         place = outbound_place.c
         this = place.id == self.place_id
-        limited = or_(place.per_second.is_not(None), place.at_once.is_not(None))
-        ended = update(outbound_place).where(this, limited).values(NO_PAUSE)
+        limited = sa.or_(place.per_second.is_not(None), place.at_once.is_not(None))
+        ended = sa.update(outbound_place).where(this, limited).values(NO_PAUSE)
         if not (await self.work.execute(ended)).rowcount:
-            await self.work.execute(delete(outbound_place).where(this))
+            await self.work.execute(sa.delete(outbound_place).where(this))
 
     async def call_all_back(self) -> None:
         """Have all that are away ask again, in their order: what they were told holds no longer."""
         away = (
-            select(_calls.work_id, _calls.call_key, _calls.execution)
+            sa.select(_calls.work_id, _calls.call_key, _calls.execution)
             .where(_calls.place_id == self.place_id, _calls.execution.is_not(None))
             .order_by(_calls.position)
         )
@@ -344,14 +325,16 @@ class Line:
 
         A moment that lies in a pause is given back.
         """
-        own = and_(_calls.call_key == call.key, _calls.gone)
+        own = sa.and_(_calls.call_key == call.key, _calls.gone)
         late = _calls.ends_at < _NOW
         if self.pace.stopped:
             # Workers may be away for a while in a long pause, and no call loses its place by it.
-            late = and_(late, _calls.gone)
-        lost = or_(late, own)
-        await self.work.execute(delete(outbound_call).where(_calls.place_id == self.place_id, lost))
-        pauses = literal(self.pace.paused_until, Timestamp) > _NOW
+            late = sa.and_(late, _calls.gone)
+        lost = sa.or_(late, own)
+        await self.work.execute(
+            sa.delete(outbound_call).where(_calls.place_id == self.place_id, lost)
+        )
+        pauses = sa.literal(self.pace.paused_until, Timestamp) > _NOW
         await self.work.execute(
             upsert(outbound_call)
             .values(
@@ -361,36 +344,38 @@ class Line:
                 work_id=call.work_id,
                 entered_at=_NOW,
                 gone=False,
-                ends_at=_NOW + LEASE,
+                ends_at=_NOW + rules.LEASE,
             )
             .on_conflict_do_update(
                 index_elements=["place_id", "call_key"],
                 set_={
-                    "go_at": case((pauses, null()), else_=_calls.go_at),
+                    "go_at": sa.case((pauses, sa.null()), else_=_calls.go_at),
                     "execution": None,
                     "back_at": None,
-                    "ends_at": _NOW + LEASE,
+                    "ends_at": _NOW + rules.LEASE,
                 },
             )
         )
 
     async def _give(self, moments: Sequence[datetime]) -> None:
         first = (
-            select(_calls.call_key)
+            sa.select(_calls.call_key)
             .where(_calls.place_id == self.place_id, _WAITS)
             .order_by(_calls.position)
             .limit(len(moments))
         )
         keys = [row.call_key for row in await self.work.rows(first)]
-        pairs = func.unnest(
-            literal(keys, ARRAY(_calls.call_key.type)), literal(list(moments), ARRAY(Timestamp))
+        pairs = sa.func.unnest(
+            sa.literal(keys, sa.ARRAY(_calls.call_key.type)),
+            sa.literal(list(moments), sa.ARRAY(Timestamp)),
         )
         turn = pairs.table_valued("call_key", "moment").render_derived("turn")
         statement = (
-            update(outbound_call)
+            sa.update(outbound_call)
             .where(_calls.place_id == self.place_id, _calls.call_key == turn.c.call_key)
             .values(
-                go_at=turn.c.moment, ends_at=func.greatest(_calls.ends_at, turn.c.moment + LEASE)
+                go_at=turn.c.moment,
+                ends_at=sa.func.greatest(_calls.ends_at, turn.c.moment + rules.LEASE),
             )
             .returning(
                 _calls.work_id, _calls.call_key, _calls.execution, _calls.go_at, _calls.back_at
@@ -413,7 +398,7 @@ class Line:
             "subject_id": away.work_id,
             "request": {
                 "workflowId": away.execution,
-                "signal": signal_of(away.call_key),
+                "signal": rules.signal_of(away.call_key),
                 "arguments": [],
             },
         }
@@ -421,14 +406,14 @@ class Line:
     async def _standing(self, call: Call) -> _Standing:
         of_place = _calls.place_id == self.place_id
         neighbour = outbound_call.alias("neighbour").c
-        counted = select(func.count()).where(neighbour.place_id == self.place_id)
+        counted = sa.select(sa.func.count()).where(neighbour.place_id == self.place_id)
         holders = counted.where(neighbour.go_at.is_not(None)).scalar_subquery()
         before = counted.where(
             neighbour.go_at.is_(None), neighbour.position < _calls.position
         ).scalar_subquery()
         earlier = counted.where(~neighbour.gone, neighbour.go_at < _calls.go_at).scalar_subquery()
         standing = await self.work.first(
-            select(
+            sa.select(
                 _NOW.label("now"),
                 _calls.go_at,
                 _calls.entered_at,

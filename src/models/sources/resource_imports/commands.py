@@ -1,6 +1,6 @@
 """Accepting imports of resources, and what became of them, on the wire."""
 
-from sqlalchemy import select
+import sqlalchemy as sa
 
 from models.content.items.commands import check_parent
 from models.content.items.joins import live_item_of
@@ -10,16 +10,8 @@ from models.content.items.shapes import ItemDetail
 from models.core.access.rules import Actor, Level
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Shape, example
 from models.core.lifecycle.commands import stand_in_line
+from models.messages.jobs import store as job_store
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
-from models.messages.jobs.store import (
-    JobRow,
-    accept_job,
-    find_job,
-    own_job,
-    record_job,
-    refusal_of,
-    start_request,
-)
 from models.sources.external_resources.rules.resources import Capability, ProviderResource
 from models.sources.provider_calls import EXAMPLE_RESOURCE, usable_connection
 from models.sources.resource_imports.rows import ImportedRow
@@ -115,7 +107,7 @@ async def accept_import_resource(
     connection = await usable_connection(work, actor, body.connection_id, Capability.IMPORT)
     await check_parent(work, actor, body.parent_item_id)
     parent = body.parent_item_id
-    await accept_job(
+    await job_store.accept_job(
         work,
         actor,
         Family.RESOURCE_IMPORT,
@@ -149,8 +141,10 @@ async def record_import(
         "configured": True,
     }
     workspace_id, family = actor.workspace_id, Family.RESOURCE_IMPORT
-    if await record_job(work, workspace_id, actor.person, family, job_id, connection_id, job_input):
-        request = start_request(connection_id, "Import", "action")
+    if await job_store.record_job(
+        work, workspace_id, actor.person, family, job_id, connection_id, job_input
+    ):
+        request = job_store.start_request(connection_id, "Import", "action")
         await stand_in_line(work, family, workspace_id, job_id, request)
 
 
@@ -166,11 +160,13 @@ async def import_outcome(
     Raises why nothing was. When this is the last time to ask, a running import shows its results so
     far; InProgressError when that is nothing yet.
     """
-    job = await find_job(work, actor.workspace_id, Family.RESOURCE_IMPORT, job_id)
+    job = await job_store.find_job(work, actor.workspace_id, Family.RESOURCE_IMPORT, job_id)
     if job.status in OPEN_JOB and not last:
         return None
     if job.status not in OPEN_JOB and job.status != JobStatus.SUCCEEDED:
-        raise refusal_of(job) or UpstreamError("The provider could not be reached. Try again.")
+        raise job_store.refusal_of(job) or UpstreamError(
+            "The provider could not be reached. Try again."
+        )
     shown = await _shown(work, actor, job)
     if shown is None:
         raise InProgressError("The provider is slow to respond. Try again with the same key.")
@@ -179,18 +175,18 @@ async def import_outcome(
 
 async def get_import_job(work: UnitOfWork, actor: Actor, job_id: Id) -> ImportedResource:
     """An import of the actor as it stands. Raises NotFoundError, and why nothing was imported."""
-    await own_job(work, actor, Family.RESOURCE_IMPORT, job_id)
+    await job_store.own_job(work, actor, Family.RESOURCE_IMPORT, job_id)
     found = await import_outcome(work, actor, job_id, last=True)
     assert found is not None, "it was the last time to ask"
     return found
 
 
-async def _shown(work: UnitOfWork, actor: Actor, job: JobRow) -> ImportedResource | None:
+async def _shown(work: UnitOfWork, actor: Actor, job: job_store.JobRow) -> ImportedResource | None:
     result = job.result or job.progress
     if "rootId" not in result:
         return None
     root = await work.first(
-        select(imported_resource).where(
+        sa.select(imported_resource).where(
             imported_resource.c.workspace_id == actor.workspace_id,
             imported_resource.c.id == Id(result["rootId"]),
         ),
@@ -215,7 +211,7 @@ async def find_root(
     key = f"import/{actor.workspace_id}/{connection_id}/{external_id}"
     await lock_name(work, key)
     rows = await work.rows(
-        select(imported_resource)
+        sa.select(imported_resource)
         .join(*live_item_of(imported_resource))
         .where(
             imported_resource.c.workspace_id == actor.workspace_id,

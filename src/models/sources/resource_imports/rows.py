@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from sqlalchemy import func, insert, select, update
+import sqlalchemy as sa
 
 from models.core.base import Id
 from models.core.statements import update_rows
@@ -65,7 +65,7 @@ async def add_root(
     """The row of a resource that was not imported before."""
     row_id = new_id()
     await work.execute(
-        insert(imported_resource).values(
+        sa.insert(imported_resource).values(
             id=row_id,
             workspace_id=workspace_id,
             connection_id=connection_id,
@@ -82,7 +82,7 @@ async def add_root(
 async def renew_root(work: UnitOfWork, root_id: Id, job_id: Id, resource: ProviderResource) -> None:
     """Have a resource imported again, and nothing that an earlier import left to be done."""
     await work.execute(
-        update(imported_resource)
+        sa.update(imported_resource)
         .where(imported_resource.c.root_id == root_id, imported_resource.c.pending)
         .values(pending=False, run_id=None)
     )
@@ -103,7 +103,7 @@ async def record_listed(
     """
     by_id = {item.external_id: item for item in resources}
     existing_rows = await work.rows(
-        select(imported_resource).where(
+        sa.select(imported_resource).where(
             imported_resource.c.root_id == folder.root_id,
             imported_resource.c.external_id.in_(list(by_id)),
             imported_resource.c.sheet_name.is_(None),
@@ -128,7 +128,7 @@ async def record_listed(
         for item in fresh
     ]
     if rows:
-        await work.execute(insert(imported_resource), rows)
+        await work.execute(sa.insert(imported_resource), rows)
     return len(rows), [item for item in by_id.values() if item.external_id not in usable]
 
 
@@ -150,7 +150,7 @@ async def record_sheets(work: UnitOfWork, book: ImportedRow, names: Sequence[str
         "updated_at": work.now,
     }
     existing_rows = await work.rows(
-        update(imported_resource)
+        sa.update(imported_resource)
         .where(
             imported_resource.c.root_id == book.root_id,
             imported_resource.c.external_id == book.external_id,
@@ -178,12 +178,12 @@ async def record_sheets(work: UnitOfWork, book: ImportedRow, names: Sequence[str
         if name not in before
     ]
     if fresh:
-        await work.execute(insert(imported_resource), fresh)
+        await work.execute(sa.insert(imported_resource), fresh)
 
 
 async def pending_rows(work: UnitOfWork, root_id: Id, limit: int) -> Sequence[ImportedRow]:
     """The rows still to be imported, folders before what stands below them."""
-    statement = select(imported_resource).where(
+    statement = sa.select(imported_resource).where(
         imported_resource.c.root_id == root_id, imported_resource.c.pending
     )
     return await work.rows(statement.order_by(imported_resource.c.id).limit(limit), of=ImportedRow)
@@ -192,7 +192,7 @@ async def pending_rows(work: UnitOfWork, root_id: Id, limit: int) -> Sequence[Im
 async def find_row(work: UnitOfWork, workspace_id: Id, row_id: Id) -> ImportedRow | None:
     """A row of an import."""
     return await work.first(
-        select(imported_resource).where(
+        sa.select(imported_resource).where(
             imported_resource.c.workspace_id == workspace_id, imported_resource.c.id == row_id
         ),
         of=ImportedRow,
@@ -201,7 +201,7 @@ async def find_row(work: UnitOfWork, workspace_id: Id, row_id: Id) -> ImportedRo
 
 async def count_rows(work: UnitOfWork, root_id: Id) -> int:
     """The number of resources an import has."""
-    counted = select(func.count()).where(imported_resource.c.root_id == root_id)
+    counted = sa.select(sa.func.count()).where(imported_resource.c.root_id == root_id)
     return int(await work.scalar(counted))
 
 

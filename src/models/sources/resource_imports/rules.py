@@ -4,14 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from models.content.items.rules import ItemKind
-from models.sources.external_resources.rules.resources import (
-    MAX_NAME,
-    Capability,
-    ProviderResource,
-    ResourceSurfaceKind,
-    identifier_problem,
-    shown_name,
-)
+from models.sources.external_resources.rules import resources as external_resource_resources
 from models.sources.tabular.rules.options import format_named
 
 
@@ -39,25 +32,37 @@ HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 PAGE_TYPES = MARKDOWN_TYPES | HTML_TYPES | {"text/plain"}
 
 
-def imported_kind(resource: ProviderResource) -> ImportedKind | None:
+def imported_kind(resource: external_resource_resources.ProviderResource) -> ImportedKind | None:
     """The kind a resource becomes; None for one that cannot be imported."""
-    if Capability.IMPORT not in resource.capabilities:
+    if external_resource_resources.Capability.IMPORT not in resource.capabilities:
         return None
     mime_type = essence(resource.mime_type)
     match resource.surface_kind:
-        case ResourceSurfaceKind.FOLDER | ResourceSurfaceKind.REPOSITORY:
-            return ImportedKind.FOLDER if Capability.BROWSE in resource.capabilities else None
-        case ResourceSurfaceKind.DOCUMENT:
+        case (
+            external_resource_resources.ResourceSurfaceKind.FOLDER
+            | external_resource_resources.ResourceSurfaceKind.REPOSITORY
+        ):
+            return (
+                ImportedKind.FOLDER
+                if external_resource_resources.Capability.BROWSE in resource.capabilities
+                else None
+            )
+        case external_resource_resources.ResourceSurfaceKind.DOCUMENT:
             return ImportedKind.FILE if _is_opaque(mime_type) else ImportedKind.PAGE
-        case ResourceSurfaceKind.SPREADSHEET | ResourceSurfaceKind.DATABASE:
+        case (
+            external_resource_resources.ResourceSurfaceKind.SPREADSHEET
+            | external_resource_resources.ResourceSurfaceKind.DATABASE
+        ):
             return ImportedKind.DATABASE
-        case ResourceSurfaceKind.FILE:
+        case external_resource_resources.ResourceSurfaceKind.FILE:
             return ImportedKind.FILE
-        case ResourceSurfaceKind.GENERIC if mime_type in PAGE_TYPES:
+        case external_resource_resources.ResourceSurfaceKind.GENERIC if mime_type in PAGE_TYPES:
             return ImportedKind.PAGE
-        case ResourceSurfaceKind.GENERIC if mime_type and format_named("", mime_type):
+        case external_resource_resources.ResourceSurfaceKind.GENERIC if mime_type and format_named(
+            "", mime_type
+        ):
             return ImportedKind.DATABASE if mime_type.startswith("text/") else ImportedKind.FILE
-        case ResourceSurfaceKind.GENERIC if mime_type:
+        case external_resource_resources.ResourceSurfaceKind.GENERIC if mime_type:
             return ImportedKind.FILE
         case _:
             return None
@@ -65,12 +70,15 @@ def imported_kind(resource: ProviderResource) -> ImportedKind | None:
 
 def sheet_label(book: str, sheet: str) -> str:
     """The name of the database of a sheet; both names stay to be seen."""
-    return shown_name(f"{book[:_BOOK_NAME]} · {sheet}")
+    return external_resource_resources.shown_name(f"{book[:_BOOK_NAME]} · {sheet}")
 
 
 def can_name_sheet(name: str) -> bool:
     """True when a sheet can be asked for by its name."""
-    return 0 < len(name) <= MAX_NAME and identifier_problem(name) is None
+    return (
+        0 < len(name) <= external_resource_resources.MAX_NAME
+        and external_resource_resources.identifier_problem(name) is None
+    )
 
 
 def essence(mime_type: str | None) -> str:

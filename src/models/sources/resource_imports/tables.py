@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -26,12 +26,12 @@ class ImportedResourceRow(SQLModel, table=True):
 
     __tablename__ = "imported_resource"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         same_workspace("root_id", "imported_resource.id", ondelete="CASCADE"),
         same_workspace("item_id", "item.id", ondelete="CASCADE"),
         one_of("kind", ImportedKind),
-        Index(
+        sa.Index(
             "uq_imported_resource_root_id_external_id",
             "root_id",
             "external_id",
@@ -39,7 +39,7 @@ class ImportedResourceRow(SQLModel, table=True):
             unique=True,
             postgresql_nulls_not_distinct=True,
         ),
-        Index("ix_imported_resource_item_id", "item_id"),
+        sa.Index("ix_imported_resource_item_id", "item_id"),
         partial_index("ix_imported_resource_pending", "root_id", "id", where="pending"),
         partial_index(
             "ix_imported_resource_of_connection",

@@ -9,22 +9,9 @@ from functools import partial
 from typing import Any
 
 import psycopg
+import sqlalchemy as sa
 from pydantic import JsonValue
 from pydantic_core import to_json
-from sqlalchemy import (
-    ARRAY,
-    Column,
-    ColumnElement,
-    Text,
-    Uuid,
-    cast,
-    column,
-    func,
-    literal,
-    select,
-    type_coerce,
-    update,
-)
 from sqlalchemy.dialects.postgresql import JSON, JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import DataError, IntegrityError
@@ -32,15 +19,8 @@ from sqlalchemy.exc import DataError, IntegrityError
 from models.core.base import Id
 from models.core.bundles import BundleKind, Findings, ImportTarget, Row, imported_text
 from models.core.keys import first_free
+from models.workspace.bundles import references
 from models.workspace.bundles.lines import read_rows
-from models.workspace.bundles.references import (
-    forget_sources,
-    in_order,
-    place_below_parents,
-    plan_ids,
-    resolve,
-    targets_of,
-)
 from models.workspace.bundles.registry import KINDS
 from models.workspace.bundles.rules import BundleError, Fault
 from runtime.clock import wire_timestamp
@@ -52,7 +32,7 @@ from runtime.postgresql.schema import Timestamp
 async def plan_workspace(work: UnitOfWork, target: ImportTarget, source_id: Id) -> None:
     """Record which workspace of a bundle an entry is; rows may name it."""
     ids = {str(source_id): str(target.workspace_id)}
-    await plan_ids(work, target, "workspace", ids)
+    await references.plan_ids(work, target, "workspace", ids)
 
 
 async def plan_chunk(
@@ -70,7 +50,7 @@ async def plan_chunk(
         if kind.source_kind is not None and rows:
             ids = [row[kind.identity].lower() for row in rows]
             planned = await _identified(work, target, kind, rows)
-            recorded = await plan_ids(work, target, kind.source_kind, planned)
+            recorded = await references.plan_ids(work, target, kind.source_kind, planned)
             twice = len(ids) - len(set(ids)) + len(planned) - recorded
             if twice:
                 findings.refuse("duplicate_id", f"{kind.name}: duplicate id.", twice)
@@ -105,10 +85,10 @@ async def check_chunk(
     for kind in kinds:
         if kind.judge is not None:
             kind.judge(found[kind.name], context_rows.get(kind.beside or "", ()), findings)
-        resolved = await resolve(work, target, kind, found[kind.name], findings)
-        in_order(kind, resolved.rows, None, findings)
+        resolved = await references.resolve(work, target, kind, found[kind.name], findings)
+        references.in_order(kind, resolved.rows, None, findings)
         # What names a row that is left out is left out as well, or loses it.
-        await forget_sources(work, target.entry_id, kind.name, resolved.left_out)
+        await references.forget_sources(work, target.entry_id, kind.name, resolved.left_out)
         findings.rows[kind.name] += len(resolved.rows)
     return findings
 
@@ -132,7 +112,7 @@ async def read_chunk(
     found = await asyncio.to_thread(read_rows, lines, kinds, findings)
     rows: dict[str, Sequence[Row]] = {}
     for kind in kinds:
-        resolved = await resolve(work, target, kind, found[kind.name], findings)
+        resolved = await references.resolve(work, target, kind, found[kind.name], findings)
         rows[kind.name] = await prepare_rows(work, target, kind, resolved.rows)
     return ReadChunk(rows, findings)
 
@@ -154,7 +134,7 @@ async def apply_chunk(
     """
     findings = chunk.findings
     for kind in kinds:
-        rows: Sequence[Row] = await place_below_parents(
+        rows: Sequence[Row] = await references.place_below_parents(
             work, target, kind, chunk.rows[kind.name], findings
         )
         if kind.unique_key:
@@ -174,9 +154,9 @@ async def show(work: UnitOfWork, target: ImportTarget) -> None:
     for kind in KINDS:
         if kind.hides:
             table = kind.table
-            own = table.c.id.in_(targets_of(target.entry_id, kind.name))
+            own = table.c.id.in_(references.targets_of(target.entry_id, kind.name))
             hidden = table.c.workspace_id == target.workspace_id, table.c.deleted_at.is_not(None)
-            await work.execute(update(table).where(own, *hidden).values(deleted_at=None))
+            await work.execute(sa.update(table).where(own, *hidden).values(deleted_at=None))
 
 
 async def conclude(work: UnitOfWork, target: ImportTarget) -> None:
@@ -200,10 +180,10 @@ async def _with_free_keys(
     work: UnitOfWork, target: ImportTarget, kind: BundleKind, rows: Sequence[Row]
 ) -> list[Row]:
     """The rows with keys that nothing else in the workspace has."""
-    own = literal([Id(row["id"]) for row in rows], ARRAY(Uuid))
+    own = sa.literal([Id(row["id"]) for row in rows], sa.ARRAY(sa.Uuid))
     others = await work.rows(
-        select(kind.table.c.key).where(
-            kind.table.c.workspace_id == target.workspace_id, kind.table.c.id != func.all(own)
+        sa.select(kind.table.c.key).where(
+            kind.table.c.workspace_id == target.workspace_id, kind.table.c.id != sa.func.all(own)
         )
     )
     taken = {row.key for row in others}
@@ -239,11 +219,11 @@ async def _insert(
     work: UnitOfWork, kind: BundleKind, names: Sequence[str], rows: Sequence[Row]
 ) -> None:
     """Rows that are there already stay as they are."""
-    typed = [column(name, kind.table.c[name].type) for name in names]
-    given = cast(literal(to_json(rows).decode(), Text), JSON)
-    source = func.json_to_recordset(given).table_valued(*typed).render_derived(with_types=True)
+    typed = [sa.column(name, kind.table.c[name].type) for name in names]
+    given = sa.cast(sa.literal(to_json(rows).decode(), sa.Text), JSON)
+    source = sa.func.json_to_recordset(given).table_valued(*typed).render_derived(with_types=True)
     values = [_value(work, kind, name, source.c[name]) for name in names]
-    statement = upsert(kind.table).from_select(names, select(*values), include_defaults=False)
+    statement = upsert(kind.table).from_select(names, sa.select(*values), include_defaults=False)
     keys = [one.name for one in kind.table.primary_key]
     await work.execute(statement.on_conflict_do_nothing(index_elements=keys))
 
@@ -294,17 +274,17 @@ def _not_after(now: datetime, current_second: str, value: str) -> str:
 
 
 def _value(
-    work: UnitOfWork, kind: BundleKind, name: str, given: ColumnElement[Any]
-) -> ColumnElement[Any]:
+    work: UnitOfWork, kind: BundleKind, name: str, given: sa.ColumnElement[Any]
+) -> sa.ColumnElement[Any]:
     """A value of a row; none is written in the future."""
     of = kind.table.c[name]
     if isinstance(of.type, type(Timestamp)) and name in _WRITTEN_AT:
-        return func.least(given, literal(work.now, Timestamp))
+        return sa.func.least(given, sa.literal(work.now, Timestamp))
     return or_default(of, given)
 
 
-def or_default(of: Column[Any], value: ColumnElement[Any]) -> ColumnElement[Any]:
+def or_default(of: sa.Column[Any], value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """A value for a column; where that may not be null, its default stands for what is missing."""
     if of.server_default is not None and not of.nullable:
-        return func.coalesce(value, type_coerce(of.server_default.arg, of.type))  # type: ignore[attr-defined]
+        return sa.func.coalesce(value, sa.type_coerce(of.server_default.arg, of.type))  # type: ignore[attr-defined]
     return value

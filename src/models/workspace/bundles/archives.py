@@ -13,16 +13,7 @@ from typing import IO
 
 import zstandard
 
-from models.workspace.bundles.rules import (
-    FREE_BYTES,
-    MAX_DIRECTORY,
-    MAX_FILES,
-    MAX_RATIO,
-    MAX_UNPACKED,
-    BundleError,
-    Fault,
-    check_name,
-)
+from models.workspace.bundles import rules
 
 PIECE = 1024 * 1024
 """Bytes read at once."""
@@ -40,13 +31,13 @@ class Allowance:
     """The bytes that may still come out of an archive of a size."""
 
     def __init__(self, packed: int) -> None:
-        self._left = min(MAX_UNPACKED, max(FREE_BYTES, packed * MAX_RATIO))
+        self._left = min(rules.MAX_UNPACKED, max(rules.FREE_BYTES, packed * rules.MAX_RATIO))
 
     def take(self, size: int) -> None:
         """Raises `BundleError` when an archive unpacks to far more than it is."""
         self._left -= size
         if self._left < 0:
-            raise BundleError(Fault.BOMB, "The unpacked bundle is too large.")
+            raise rules.BundleError(rules.Fault.BOMB, "The unpacked bundle is too large.")
 
 
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"
@@ -65,7 +56,9 @@ def archive_entries(file: IO[bytes], size: int) -> Iterator[Entry]:
         return tar_entries(file, size)
     if begin[:2] == _ZIP:
         return zip_entries(file, size)
-    raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle must be a zip or tar.zst archive.")
+    raise rules.BundleError(
+        rules.Fault.NOT_AN_ARCHIVE, "The bundle must be a zip or tar.zst archive."
+    )
 
 
 _END = b"PK\x05\x06"
@@ -85,8 +78,10 @@ def zip_entries(file: IO[bytes], size: int) -> Iterator[Entry]:
     allowance = Allowance(size)
     with _readable(), zipfile.ZipFile(file) as archive:
         listed = archive.infolist()
-        if len(listed) > MAX_FILES:
-            raise BundleError(Fault.TOO_LARGE, f"The bundle has more than {MAX_FILES} files.")
+        if len(listed) > rules.MAX_FILES:
+            raise rules.BundleError(
+                rules.Fault.TOO_LARGE, f"The bundle has more than {rules.MAX_FILES} files."
+            )
         known: set[str] = set()
         for info in listed:
             _check_entry(info, known)
@@ -98,15 +93,20 @@ def zip_entries(file: IO[bytes], size: int) -> Iterator[Entry]:
 
 def _check_entry(info: zipfile.ZipInfo, known: set[str]) -> None:
     # The name as it is written: `filename` ends where a NUL stands.
-    check_name(info.orig_filename.removesuffix("/"), known)
+    rules.check_name(info.orig_filename.removesuffix("/"), known)
     mode = info.external_attr >> 16
     if mode and stat.S_IFMT(mode) not in {0, stat.S_IFREG, stat.S_IFDIR}:
-        raise BundleError(Fault.NOT_A_FILE, f"{info.filename} in the bundle is a link or a device.")
+        raise rules.BundleError(
+            rules.Fault.NOT_A_FILE, f"{info.filename} in the bundle is a link or a device."
+        )
     if info.flag_bits & _ENCRYPTED:
-        raise BundleError(Fault.ENCRYPTED, f"{info.filename} in the bundle is encrypted.")
+        raise rules.BundleError(
+            rules.Fault.ENCRYPTED, f"{info.filename} in the bundle is encrypted."
+        )
     if info.compress_type not in _METHODS:
-        raise BundleError(
-            Fault.NOT_AN_ARCHIVE, f"{info.filename} in the bundle uses an unknown compression."
+        raise rules.BundleError(
+            rules.Fault.NOT_AN_ARCHIVE,
+            f"{info.filename} in the bundle uses an unknown compression.",
         )
 
 
@@ -123,14 +123,16 @@ def _check_directory(file: IO[bytes], size: int) -> None:
     tail = file.read(_END_SIZE + _LONGEST_COMMENT)
     place = tail.rfind(_END)
     if place < 0 or len(tail) - place < _END_SIZE:
-        raise BundleError(Fault.NOT_AN_ARCHIVE, "The zip archive is incomplete or damaged.")
+        raise rules.BundleError(
+            rules.Fault.NOT_AN_ARCHIVE, "The zip archive is incomplete or damaged."
+        )
     (length,) = struct.unpack_from("<L", tail, place + 12)
     # Where there is a locator, the reader uses the record it leads to, and ignores the end.
     if length == _IN_64 or _has_locator(file, start + place):
         length = max(_length_64(file, start + place), length if length != _IN_64 else 0)
     file.seek(0)
-    if length > MAX_DIRECTORY:
-        raise BundleError(Fault.TOO_LARGE, "The bundle has too many files.")
+    if length > rules.MAX_DIRECTORY:
+        raise rules.BundleError(rules.Fault.TOO_LARGE, "The bundle has too many files.")
 
 
 def _has_locator(file: IO[bytes], end: int) -> bool:
@@ -148,7 +150,7 @@ def _length_64(file: IO[bytes], end: int) -> int:
         if record[:4] == _END_64 and len(record) == 56:
             (length,) = struct.unpack_from("<Q", record, 40)
             return int(length)
-    raise BundleError(Fault.NOT_AN_ARCHIVE, "The zip archive is incomplete or damaged.")
+    raise rules.BundleError(rules.Fault.NOT_AN_ARCHIVE, "The zip archive is incomplete or damaged.")
 
 
 @contextmanager
@@ -166,7 +168,9 @@ def _readable() -> Iterator[None]:
         OverflowError,
         OSError,
     ) as error:
-        raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle cannot be unpacked.") from error
+        raise rules.BundleError(
+            rules.Fault.NOT_AN_ARCHIVE, "The bundle cannot be unpacked."
+        ) from error
 
 
 BLOCK = 512
@@ -187,9 +191,11 @@ def tar_entries(file: IO[bytes], size: int) -> Iterator[Entry]:
     known: set[str] = set()
     while (header := reader.header()) is not None:
         name, length, is_file = header
-        check_name(name, known)
-        if len(known) > MAX_FILES:
-            raise BundleError(Fault.TOO_LARGE, f"The bundle has more than {MAX_FILES} files.")
+        rules.check_name(name, known)
+        if len(known) > rules.MAX_FILES:
+            raise rules.BundleError(
+                rules.Fault.TOO_LARGE, f"The bundle has more than {rules.MAX_FILES} files."
+            )
         if is_file:
             yield Entry(name, reader.pieces(length))
             reader.finish()
@@ -221,25 +227,31 @@ class _Reader:
                     name, length = _extended(extension, name, length)
                 continue
             if kind not in _FILE and kind != _DIRECTORY:
-                raise BundleError(Fault.NOT_A_FILE, "The bundle has a link or a device.")
+                raise rules.BundleError(
+                    rules.Fault.NOT_A_FILE, "The bundle has a link or a device."
+                )
             return self._entry(block, name, size if length is None else length, kind)
 
     def _entry(
         self, block: bytes, name: str | None, size: int, kind: bytes
     ) -> tuple[str, int, bool]:
-        found = _name(block) if name is None else name
+        path = _name(block) if name is None else name
         if kind == _DIRECTORY:
             if size:
-                raise BundleError(Fault.NOT_A_FILE, "The bundle has a directory with content.")
-            return found.removesuffix("/"), 0, False
-        return found, size, True
+                raise rules.BundleError(
+                    rules.Fault.NOT_A_FILE, "The bundle has a directory with content."
+                )
+            return path.removesuffix("/"), 0, False
+        return path, size, True
 
     def pieces(self, size: int) -> Iterator[bytes]:
         self._left, self._padding = size, -size % BLOCK
         while self._left:
             piece = self._read(min(PIECE, self._left))
             if not piece:
-                raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle ends in the middle of a file.")
+                raise rules.BundleError(
+                    rules.Fault.NOT_AN_ARCHIVE, "The bundle ends in the middle of a file."
+                )
             self._left -= len(piece)
             yield piece
 
@@ -254,11 +266,15 @@ class _Reader:
         """Read what stands behind the end, which may only be zeros."""
         while piece := self._read(PIECE):
             if piece.strip(b"\0"):
-                raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle has data after its end.")
+                raise rules.BundleError(
+                    rules.Fault.NOT_AN_ARCHIVE, "The bundle has data after its end."
+                )
 
     def _small(self, size: int) -> bytes:
         if size > _LONGEST_HEADER:
-            raise BundleError(Fault.UNSAFE_NAME, "The bundle has a file name that is too long.")
+            raise rules.BundleError(
+                rules.Fault.UNSAFE_NAME, "The bundle has a file name that is too long."
+            )
         return self._exactly(size + -size % BLOCK)[:size]
 
     def _exactly(self, size: int) -> bytes:
@@ -266,7 +282,9 @@ class _Reader:
         while len(content) < size:
             piece = self._read(size - len(content))
             if not piece:
-                raise BundleError(Fault.NOT_AN_ARCHIVE, "The tar archive is incomplete or damaged.")
+                raise rules.BundleError(
+                    rules.Fault.NOT_AN_ARCHIVE, "The tar archive is incomplete or damaged."
+                )
             content += piece
         return content
 
@@ -274,7 +292,9 @@ class _Reader:
         try:
             piece = self._stream.read(size)
         except (zstandard.ZstdError, OSError, ValueError) as error:
-            raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle cannot be unpacked.") from error
+            raise rules.BundleError(
+                rules.Fault.NOT_AN_ARCHIVE, "The bundle cannot be unpacked."
+            ) from error
         self._allowance.take(len(piece))
         return piece
 
@@ -282,7 +302,9 @@ class _Reader:
 def _check_sum(block: bytes) -> None:
     """The sum of a header's bytes, its own eight counted as spaces (POSIX, ustar)."""
     if sum(block) - sum(block[148:156]) + 8 * 0x20 != _number(block[148:156]):
-        raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is not a valid tar archive.")
+        raise rules.BundleError(
+            rules.Fault.NOT_AN_ARCHIVE, "The bundle is not a valid tar archive."
+        )
 
 
 def _number(field: bytes) -> int:
@@ -290,7 +312,9 @@ def _number(field: bytes) -> int:
     if not digits.isdigit() or digits.strip(b"01234567"):
         if digits == b"":
             return 0
-        raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is not a valid tar archive.")
+        raise rules.BundleError(
+            rules.Fault.NOT_AN_ARCHIVE, "The bundle is not a valid tar archive."
+        )
     return int(digits, 8)
 
 
@@ -304,7 +328,9 @@ def _text(name: bytes) -> str:
     try:
         return name.decode()
     except UnicodeDecodeError:
-        raise BundleError(Fault.UNSAFE_NAME, "The bundle has an invalid file name.") from None
+        raise rules.BundleError(
+            rules.Fault.UNSAFE_NAME, "The bundle has an invalid file name."
+        ) from None
 
 
 def _extended(header: bytes, name: str | None, length: int | None) -> tuple[str | None, int | None]:
@@ -312,17 +338,23 @@ def _extended(header: bytes, name: str | None, length: int | None) -> tuple[str 
     while header:
         count, _, _ = header.partition(b" ")
         if not count.isdigit() or not 5 <= int(count) <= len(header):
-            raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is not a valid tar archive.")
+            raise rules.BundleError(
+                rules.Fault.NOT_AN_ARCHIVE, "The bundle is not a valid tar archive."
+            )
         line, header = header[len(count) + 1 : int(count) - 1], header[int(count) :]
         key, _, value = line.partition(b"=")
         if key == b"path":
             name = _text(value)
         elif key == b"size":
             if not value.isdigit() or len(value) > 15:
-                raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is not a valid tar archive.")
+                raise rules.BundleError(
+                    rules.Fault.NOT_AN_ARCHIVE, "The bundle is not a valid tar archive."
+                )
             length = int(value)
         elif key.startswith((b"GNU.sparse", b"linkpath")):
-            raise BundleError(Fault.NOT_A_FILE, "The bundle has a link or a sparse file.")
+            raise rules.BundleError(
+                rules.Fault.NOT_A_FILE, "The bundle has a link or a sparse file."
+            )
     return name, length
 
 

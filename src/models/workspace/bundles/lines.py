@@ -9,27 +9,8 @@ from functools import cache
 from typing import Any
 
 import jsonschema_rs
+import sqlalchemy as sa
 from pydantic_core import from_json, to_json
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    Boolean,
-    CheckConstraint,
-    Column,
-    ColumnElement,
-    DateTime,
-    Float,
-    Integer,
-    Subquery,
-    Text,
-    Uuid,
-    any_,
-    cast,
-    func,
-    literal,
-    select,
-    tuple_,
-)
 from sqlalchemy.dialects.postgresql import BYTEA, JSONB
 
 from models.core.base import Id, JsonObject
@@ -69,11 +50,12 @@ async def read_lines(
     order = [rows.c[name] for name in kind.order]
     if after is not None:
         typed = (
-            literal(_native(value, one), one.type) for value, one in zip(after, order, strict=True)
+            sa.literal(_native(value, one), one.type)
+            for value, one in zip(after, order, strict=True)
         )
-        conditions.append(tuple_(*order) > tuple_(*typed))
+        conditions.append(sa.tuple_(*order) > sa.tuple_(*typed))
     page = await work.rows(
-        select(_line(kind, rows).label("line"), *order)
+        sa.select(_line(kind, rows).label("line"), *order)
         .where(*conditions)
         .order_by(*order)
         .limit(limit)
@@ -87,7 +69,7 @@ async def next_database(work: UnitOfWork, workspace_id: Id, after: str | None) -
     rows = DATABASES.rows(workspace_id).subquery("rows")
     follows = [] if after is None else [rows.c.id > Id(after)]
     found: Id | None = await work.scalar(
-        select(rows.c.id).where(*follows).order_by(rows.c.id).limit(1)
+        sa.select(rows.c.id).where(*follows).order_by(rows.c.id).limit(1)
     )
     return found
 
@@ -97,9 +79,9 @@ async def blobs_of(
 ) -> list[tuple[str, str]]:
     """SHA-256 and key of the objects that hold the bytes of these files."""
     table = kind.table.c
-    wanted = any_(literal([Id(one) for one in ids], ARRAY(Uuid)))
+    wanted = sa.any_(sa.literal([Id(one) for one in ids], sa.ARRAY(sa.Uuid)))
     found = await work.rows(
-        select(table.sha256, table.object_key).where(
+        sa.select(table.sha256, table.object_key).where(
             table.workspace_id == workspace_id, table.id == wanted
         )
     )
@@ -109,7 +91,7 @@ async def blobs_of(
 async def _read_whole(
     work: UnitOfWork,
     kind: BundleKind,
-    rows: Subquery,
+    rows: sa.Subquery,
     after: Sequence[str | int] | None,
     limit: int,
 ) -> Lines:
@@ -119,12 +101,12 @@ async def _read_whole(
     group = rows.c[kind.group]
     follows = [] if after is None else [group > Id(str(after[0]))]
     upto = await work.scalar(
-        select(group).where(*follows).order_by(group).offset(limit - 1).limit(1)
+        sa.select(group).where(*follows).order_by(group).offset(limit - 1).limit(1)
     )
     if upto is not None:
         follows.append(group <= upto)
     page = await work.rows(
-        select(
+        sa.select(
             _line(kind, rows).label("line"),
             group.label("whole"),
             rows.c.id,
@@ -152,15 +134,15 @@ def _parents_first(found: Sequence[Any]) -> list[Any]:
     return ordered
 
 
-def _line(kind: BundleKind, rows: Subquery) -> ColumnElement[str]:
-    pairs: list[Any] = [literal("type", Text), literal(kind.name, Text)]
+def _line(kind: BundleKind, rows: sa.Subquery) -> sa.ColumnElement[str]:
+    pairs: list[Any] = [sa.literal("type", sa.Text), sa.literal(kind.name, sa.Text)]
     for key, one in kind.columns.items():
-        pairs += [literal(key, Text), rows.c[one.name]]
-    return cast(func.json_build_object(*pairs), Text)
+        pairs += [sa.literal(key, sa.Text), rows.c[one.name]]
+    return sa.cast(sa.func.json_build_object(*pairs), sa.Text)
 
 
-def _native(value: str | int, of: ColumnElement[Any]) -> Id | str | int:
-    return Id(str(value)) if isinstance(of.type, Uuid) else value
+def _native(value: str | int, of: sa.ColumnElement[Any]) -> Id | str | int:
+    return Id(str(value)) if isinstance(of.type, sa.Uuid) else value
 
 
 def _plain(value: object) -> str | int:
@@ -270,12 +252,12 @@ def _with_type(kind: BundleKind) -> JsonObject:
     return {**schema, "properties": properties, "required": ["type", *schema["required"]]}
 
 
-def _is_required(kind: BundleKind, column: Column[Any]) -> bool:
+def _is_required(kind: BundleKind, column: sa.Column[Any]) -> bool:
     free = column.nullable or column.server_default is not None
     return not free and column.name not in kind.imported_as
 
 
-def _value(kind: BundleKind, column: Column[Any]) -> JsonObject:
+def _value(kind: BundleKind, column: sa.Column[Any]) -> JsonObject:
     schema = dict(_type(kind, column))
     if choices := _choices(kind, column):
         schema["enum"] = [*choices, None] if column.nullable else choices
@@ -284,24 +266,24 @@ def _value(kind: BundleKind, column: Column[Any]) -> JsonObject:
     return schema
 
 
-def _type(kind: BundleKind, column: Column[Any]) -> JsonObject:
+def _type(kind: BundleKind, column: sa.Column[Any]) -> JsonObject:
     match column.type:
-        case Uuid():
+        case sa.Uuid():
             return _UUID
         case JSONB():
             return {"type": "array" if column.name in kind.lists else "object"}
-        case ARRAY() as array:
-            item = _UUID if isinstance(array.item_type, Uuid) else {"type": "string"}
+        case sa.ARRAY() as array:
+            item = _UUID if isinstance(array.item_type, sa.Uuid) else {"type": "string"}
             return {"type": "array", "items": item, "maxItems": 10_000}
-        case Boolean():
+        case sa.Boolean():
             return {"type": "boolean"}
-        case BigInteger():
+        case sa.BigInteger():
             return {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}
-        case Integer():
+        case sa.Integer():
             return {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}
-        case Float():
+        case sa.Float():
             return {"type": "number"}
-        case DateTime():
+        case sa.DateTime():
             return {"type": "string", "format": "date-time"}
         case BYTEA():
             return {"type": "string", "pattern": r"^\\x([0-9a-f]{2})*$"}
@@ -309,10 +291,10 @@ def _type(kind: BundleKind, column: Column[Any]) -> JsonObject:
             return {"type": "string", "maxLength": MAX_TEXT}
 
 
-def _choices(kind: BundleKind, column: Column[Any]) -> list[str]:
+def _choices(kind: BundleKind, column: sa.Column[Any]) -> list[str]:
     """The values that a constraint of the table allows."""
     for constraint in kind.table.constraints:
-        if isinstance(constraint, CheckConstraint):
+        if isinstance(constraint, sa.CheckConstraint):
             text = str(constraint.sqltext)
             if text.startswith(f"{column.name} IN ("):
                 listed = text.removeprefix(f"{column.name} IN (").removesuffix(")")

@@ -5,21 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    Index,
-    Select,
-    Text,
-    Uuid,
-    any_,
-    cast,
-    delete,
-    exists,
-    func,
-    literal,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
 
@@ -38,8 +24,8 @@ class ImportId(SQLModel, table=True):
 
     __tablename__ = "import_id_map"
     __table_args__ = (
-        Index("ix_import_id_map_run_id", "run_id"),
-        Index(
+        sa.Index("ix_import_id_map_run_id", "run_id"),
+        sa.Index(
             "ix_import_id_map_entry_id_source_kind_target_id",
             *("entry_id", "source_kind", "target_id"),
         ),
@@ -203,9 +189,9 @@ async def _there(
     parents = {row[kind.parent] for row in rows if row.get(kind.parent)}
     if not parents:
         return set()
-    wanted = any_(literal([Id(one) for one in parents], ARRAY(Uuid)))
+    wanted = sa.any_(sa.literal([Id(one) for one in parents], sa.ARRAY(sa.Uuid)))
     found = await work.rows(
-        select(kind.table).where(
+        sa.select(kind.table).where(
             kind.table.c.workspace_id == target.workspace_id, kind.table.c.id == wanted
         )
     )
@@ -226,12 +212,12 @@ async def plan_ids(
     sources, targets = (_ids(side) for side in (ids.keys(), ids.values()))
     statement = upsert(import_id_map).from_select(
         ["run_id", "entry_id", "source_kind", "source_id", "target_id"],
-        select(
-            literal(target.run_id),
-            literal(target.entry_id),
-            literal(source_kind),
-            func.unnest(sources),
-            func.unnest(targets),
+        sa.select(
+            sa.literal(target.run_id),
+            sa.literal(target.entry_id),
+            sa.literal(source_kind),
+            sa.func.unnest(sources),
+            sa.func.unnest(targets),
         ),
     )
     counted = statement.on_conflict_do_nothing().execution_options(preserve_rowcount=True)
@@ -244,35 +230,38 @@ async def target_ids(
     """The target ids of the source ids that the bundle has among these, by kind and source id."""
     if not source_ids:
         return {}
-    ids = func.json_object_agg(import_id_map.c.source_id, import_id_map.c.target_id)
+    ids = sa.func.json_object_agg(import_id_map.c.source_id, import_id_map.c.target_id)
     rows = await work.rows(
-        select(import_id_map.c.source_kind, ids.label("ids"))
+        sa.select(import_id_map.c.source_kind, ids.label("ids"))
         .where(
             import_id_map.c.entry_id == target.entry_id,
-            import_id_map.c.source_id == any_(_ids(source_ids)),
+            import_id_map.c.source_id == sa.any_(_ids(source_ids)),
         )
         .group_by(import_id_map.c.source_kind)
     )
     return {row.source_kind: row.ids for row in rows}
 
 
-def _ids(ids: Iterable[str]) -> ColumnElement[Any]:
+def _ids(ids: Iterable[str]) -> sa.ColumnElement[Any]:
     """An array of ids, which are one text on the way: there are very many.
 
     Its elements are cast one by one, which the planner does beforehand: only an array that it
     knows is looked up by a hash.
     """
-    return cast(func.string_to_array(literal(",".join(ids)), ",", type_=ARRAY(Text)), ARRAY(Uuid))
+    return sa.cast(
+        sa.func.string_to_array(sa.literal(",".join(ids)), ",", type_=sa.ARRAY(sa.Text)),
+        sa.ARRAY(sa.Uuid),
+    )
 
 
 async def forget_run(work: UnitOfWork, run_id: Id) -> None:
     """Forget what every entry of a run became."""
-    await work.execute(delete(import_id_map).where(import_id_map.c.run_id == run_id))
+    await work.execute(sa.delete(import_id_map).where(import_id_map.c.run_id == run_id))
 
 
 async def forget_ids(work: UnitOfWork, entry_id: Id) -> None:
     """Forget what was planned for an entry."""
-    await work.execute(delete(import_id_map).where(import_id_map.c.entry_id == entry_id))
+    await work.execute(sa.delete(import_id_map).where(import_id_map.c.entry_id == entry_id))
 
 
 async def forget_sources(
@@ -281,17 +270,17 @@ async def forget_sources(
     """Forget what was planned for rows of a kind that are left out."""
     if source_ids:
         await work.execute(
-            delete(import_id_map).where(
+            sa.delete(import_id_map).where(
                 import_id_map.c.entry_id == entry_id,
                 import_id_map.c.source_kind == source_kind,
-                import_id_map.c.source_id == any_(_ids(source_ids)),
+                import_id_map.c.source_id == sa.any_(_ids(source_ids)),
             )
         )
 
 
-def targets_of(entry_id: Id, source_kind: str) -> Select[Any]:
+def targets_of(entry_id: Id, source_kind: str) -> sa.Select[Any]:
     """The ids that rows of a kind have got."""
-    return select(import_id_map.c.target_id).where(
+    return sa.select(import_id_map.c.target_id).where(
         import_id_map.c.entry_id == entry_id, import_id_map.c.source_kind == source_kind
     )
 
@@ -310,11 +299,11 @@ async def newest_targets(
 async def forget_gone(work: UnitOfWork, entry_id: Id, kind: BundleKind, ids: Sequence[Id]) -> None:
     """Forget the target ids among these whose rows are no longer in their table."""
     await work.execute(
-        delete(import_id_map).where(
+        sa.delete(import_id_map).where(
             import_id_map.c.entry_id == entry_id,
             import_id_map.c.source_kind == kind.name,
-            import_id_map.c.target_id == any_(literal(ids, ARRAY(Uuid))),
-            ~exists().where(kind.table.c.id == import_id_map.c.target_id),
+            import_id_map.c.target_id == sa.any_(sa.literal(ids, sa.ARRAY(sa.Uuid))),
+            ~sa.exists().where(kind.table.c.id == import_id_map.c.target_id),
         )
     )
 
@@ -322,7 +311,7 @@ async def forget_gone(work: UnitOfWork, entry_id: Id, kind: BundleKind, ids: Seq
 async def found_count(work: UnitOfWork, entry_id: Id, kind: BundleKind) -> int:
     """The number of rows of a kind, brought in by an entry, that are in their table."""
     count: int = await work.scalar(
-        select(func.count())
+        sa.select(sa.func.count())
         .select_from(kind.table)
         .where(kind.table.c.id.in_(targets_of(entry_id, kind.name)))
     )

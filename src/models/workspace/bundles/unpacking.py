@@ -17,23 +17,10 @@ from models.content.files.commands import imported_object_key
 from models.core.base import Id
 from models.core.bundles import BundleKind, Findings, ImportTarget, Row, imported_id
 from models.core.problems import sentence
+from models.workspace.bundles import rules
 from models.workspace.bundles.archives import PIECE, Entry, archive_entries
 from models.workspace.bundles.lines import read_rows
 from models.workspace.bundles.registry import KIND_OF, KINDS
-from models.workspace.bundles.rules import (
-    CHUNK_BYTES,
-    CHUNK_ROWS,
-    MANIFEST,
-    MAX_FILES,
-    MAX_LINE,
-    MAX_MANIFEST,
-    BundleError,
-    Fault,
-    Manifest,
-    home,
-    is_blob,
-    is_list,
-)
 from runtime.object_store import ObjectStore
 
 Piece = TypeVar("Piece")
@@ -57,7 +44,7 @@ class Part:
 class Contents:
     """A bundle that was taken apart, and that is what its manifest says."""
 
-    manifest: Manifest
+    manifest: rules.Manifest
     parts: dict[str, Part]
     """Part by its path in the bundle."""
 
@@ -77,15 +64,15 @@ async def unpack(store: ObjectStore, file: IO[bytes], size: int, run_id: Id) -> 
     `BundleError` for a bundle that is not what its manifest says, or no bundle.
     """
     parts: dict[str, Part] = {}
-    manifest: Manifest | None = None
+    manifest: rules.Manifest | None = None
     following = archive_entries(file, size)
     while (entry := await asyncio.to_thread(_next, following)) is not None:
-        if entry.name == MANIFEST:
+        if entry.name == rules.MANIFEST:
             manifest = _manifest(await asyncio.to_thread(_whole, entry))
         else:
             parts[entry.name] = await _store(store, entry, f"{UNPACKED}/{run_id}/{len(parts)}")
     if manifest is None:
-        raise BundleError(Fault.MANIFEST, f"The bundle has no {MANIFEST}.")
+        raise rules.BundleError(rules.Fault.MANIFEST, f"The bundle has no {rules.MANIFEST}.")
     _compare(manifest, parts)
     contents = Contents(manifest, parts)
     await store.put(_contents_key(run_id), _once(contents.to_json()))
@@ -96,7 +83,7 @@ async def load_contents(store: ObjectStore, run_id: Id) -> Contents:
     """Load the contents that `unpack` gave."""
     contents = from_json(b"".join([piece async for piece in store.get(_contents_key(run_id))]))
     parts = {path: Part(**part) for path, part in contents["parts"].items()}
-    return Contents(Manifest.model_validate_json(to_json(contents["manifest"])), parts)
+    return Contents(rules.Manifest.model_validate_json(to_json(contents["manifest"])), parts)
 
 
 async def read_lines(store: ObjectStore, part: Part, chunk: int) -> list[bytes]:
@@ -123,9 +110,11 @@ async def store_blobs(
         if kind.blobs:
             for row in read_rows(lines, [kind], Findings())[kind.name]:
                 sha256 = row["sha256"].removeprefix("\\x")
-                part = contents.parts.get(f"{home(source_id)}blobs/{sha256}")
+                part = contents.parts.get(f"{rules.home(source_id)}blobs/{sha256}")
                 if part is None or part.bytes != row["byte_size"]:
-                    raise BundleError(Fault.MISSING_FILE, f"The bundle lacks the content {sha256}.")
+                    raise rules.BundleError(
+                        rules.Fault.MISSING_FILE, f"The bundle lacks the content {sha256}."
+                    )
                 file_id = imported_id(target.entry_id, Id(row["id"]))
                 made = imported_object_key(target.workspace_id, file_id)
                 await store.put(made, store.get(f"{part.key}/0"))
@@ -143,58 +132,69 @@ def _contents_key(run_id: Id) -> str:
     return f"{UNPACKED}/{run_id}/contents"
 
 
-def _manifest(text: bytes) -> Manifest:
+def _manifest(text: bytes) -> rules.Manifest:
     # Counted before it is read: empty lists take a hundred times their bytes in memory.
-    if text.count(b"[") + text.count(b"{") > 2 * MAX_FILES or text.count(b",") > 16 * MAX_FILES:
-        raise BundleError(Fault.TOO_LARGE, f"{MANIFEST} is too large.")
+    if (
+        text.count(b"[") + text.count(b"{") > 2 * rules.MAX_FILES
+        or text.count(b",") > 16 * rules.MAX_FILES
+    ):
+        raise rules.BundleError(rules.Fault.TOO_LARGE, f"{rules.MANIFEST} is too large.")
     try:
-        return Manifest.model_validate_json(text)
+        return rules.Manifest.model_validate_json(text)
     except ShapeError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(one) for one in first["loc"])
-        message = f"{MANIFEST}: {place or 'content'}: {sentence(first).rstrip('.')}."
-        raise BundleError(Fault.MANIFEST, message) from None
+        message = f"{rules.MANIFEST}: {place or 'content'}: {sentence(first).rstrip('.')}."
+        raise rules.BundleError(rules.Fault.MANIFEST, message) from None
 
 
 def _whole(entry: Entry) -> bytes:
     text = b""
     for piece in entry.pieces:
         text += piece
-        if len(text) > MAX_MANIFEST:
-            raise BundleError(Fault.TOO_LARGE, f"{MANIFEST} is too large.")
+        if len(text) > rules.MAX_MANIFEST:
+            raise rules.BundleError(rules.Fault.TOO_LARGE, f"{rules.MANIFEST} is too large.")
     return text
 
 
-def _compare(manifest: Manifest, parts: dict[str, Part]) -> None:
+def _compare(manifest: rules.Manifest, parts: dict[str, Part]) -> None:
     """Raises `BundleError` for a file that is missing, unlisted or does not match the manifest."""
-    listed = {one.path: one for one in manifest.files}
+    listed = {listed_file.path: listed_file for listed_file in manifest.files}
     if len(listed) < len(manifest.files):
-        raise BundleError(Fault.DUPLICATE_NAME, f"{MANIFEST} lists a file twice.")
+        raise rules.BundleError(rules.Fault.DUPLICATE_NAME, f"{rules.MANIFEST} lists a file twice.")
     if extra := parts.keys() - listed.keys():
-        raise BundleError(Fault.UNLISTED_FILE, f"{MANIFEST} does not list {min(extra)}.")
-    homes = tuple(home(one.id) for one in manifest.workspaces)
+        raise rules.BundleError(
+            rules.Fault.UNLISTED_FILE, f"{rules.MANIFEST} does not list {min(extra)}."
+        )
+    homes = tuple(rules.home(listed_file.id) for listed_file in manifest.workspaces)
     for path, entry in listed.items():
         if path.startswith("workspaces/") and not path.startswith(homes):
-            raise BundleError(
-                Fault.UNLISTED_FILE, f"{path} belongs to a workspace that {MANIFEST} does not list."
+            raise rules.BundleError(
+                rules.Fault.UNLISTED_FILE,
+                f"{path} belongs to a workspace that {rules.MANIFEST} does not list.",
             )
         part = parts.get(path)
         if part is None:
-            raise BundleError(Fault.MISSING_FILE, f"The bundle lacks {path}.")
+            raise rules.BundleError(rules.Fault.MISSING_FILE, f"The bundle lacks {path}.")
         if (part.sha256, part.bytes) != (entry.sha256, entry.bytes):
-            raise BundleError(Fault.CHECKSUM, f"{path} does not match {MANIFEST}.")
-        if part.rows != entry.rows:
-            raise BundleError(
-                Fault.COUNTS, f"{path} has {part.rows} rows, but {MANIFEST} says {entry.rows}."
+            raise rules.BundleError(
+                rules.Fault.CHECKSUM, f"{path} does not match {rules.MANIFEST}."
             )
-        if is_blob(path) and not path.endswith(part.sha256):
-            raise BundleError(Fault.CHECKSUM, f"The name of {path} does not match its content.")
+        if part.rows != entry.rows:
+            raise rules.BundleError(
+                rules.Fault.COUNTS,
+                f"{path} has {part.rows} rows, but {rules.MANIFEST} says {entry.rows}.",
+            )
+        if rules.is_blob(path) and not path.endswith(part.sha256):
+            raise rules.BundleError(
+                rules.Fault.CHECKSUM, f"The name of {path} does not match its content."
+            )
 
 
 async def _store(store: ObjectStore, entry: Entry, key: str) -> Part:
     """Store an entry, in chunks when it is a list."""
     counter = _Counted(entry.pieces)
-    if not is_list(entry.name):
+    if not rules.is_list(entry.name):
         await store.put(f"{key}/0", _aside(iter(counter)))
         return counter.part(key, rows=0, chunks=1)
     rows = chunks = 0
@@ -230,7 +230,7 @@ def _chunks(pieces: Iterator[bytes] | _Counted) -> Iterator[list[bytes]]:
     for line in _lines(pieces):
         chunk.append(line)
         size += len(line)
-        if len(chunk) >= CHUNK_ROWS or size >= CHUNK_BYTES:
+        if len(chunk) >= rules.CHUNK_ROWS or size >= rules.CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0
     if chunk:
@@ -241,8 +241,10 @@ def _lines(pieces: Iterator[bytes] | _Counted) -> Iterator[bytes]:
     rest = b""
     for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
-        if max(map(len, (rest, *whole))) > MAX_LINE:
-            raise BundleError(Fault.LINE, f"A line of the bundle is longer than {MAX_LINE} bytes.")
+        if max(map(len, (rest, *whole))) > rules.MAX_LINE:
+            raise rules.BundleError(
+                rules.Fault.LINE, f"A line of the bundle is longer than {rules.MAX_LINE} bytes."
+            )
         for line in whole:
             if line.strip():
                 yield line + b"\n"
@@ -273,7 +275,7 @@ async def load_context_rows(
     for name in {kind.beside for kind in KINDS if kind.beside is not None}:
         kind = KIND_OF[name]
         rows: list[Row] = []
-        part = contents.parts.get(home(workspace_id) + kind.file)
+        part = contents.parts.get(rules.home(workspace_id) + kind.file)
         for chunk in range(0 if part is None else part.chunks):
             assert part is not None
             lines = await read_lines(store, part, chunk)

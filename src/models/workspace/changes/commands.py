@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
-from sqlalchemy import insert, select, update
+import sqlalchemy as sa
 
 from models.automation.automations.rules.language.bindings import written
 from models.core.access.rules import Actor, Scope
@@ -16,32 +16,8 @@ from models.core.lifecycle import commands as lifecycle
 from models.core.problems import refuse
 from models.core.purging import MAX_ROWS, Retention
 from models.messages.jobs.store import JobRow, accept_job, job_actor
+from models.workspace.changes import queries, rules
 from models.workspace.changes.operations import carry_out, check_operations, named, record_refs
-from models.workspace.changes.queries import (
-    AI_RUNS,
-    apply_result,
-    detail,
-    read_operations,
-    read_outcomes,
-    status_of,
-    stored_outcomes,
-)
-from models.workspace.changes.rules import (
-    CHANGE_LIFECYCLE,
-    WAITING,
-    Approval,
-    ChangeSource,
-    ChangeStatus,
-    OperationKind,
-    Outcome,
-    ResultStatus,
-    Stake,
-    end_of,
-    is_reference,
-    refs_in,
-    stake_of,
-    waits_for,
-)
 from models.workspace.changes.shapes import ApplyChanges, ApplyResult, ChangeSetDetail, Operation
 from models.workspace.changes.tables import CHANGE_SETS, ChangeSet, change_set, credentials_place
 from runtime.crypto import KeyRing
@@ -53,7 +29,7 @@ from runtime.temporal.families import Family
 class ClosedChangesError(ConflictError):
     """A change set that was applied, was rejected or has expired cannot be changed."""
 
-    def __init__(self, status: ChangeStatus) -> None:
+    def __init__(self, status: rules.ChangeStatus) -> None:
         super().__init__(f"The changes are {status.replace('_', ' ')} and can't be changed.")
 
 
@@ -75,7 +51,7 @@ async def propose(
     change_id: Id,
     operations: Sequence[Operation],
     *,
-    source: ChangeSource = ChangeSource.HAND,
+    source: rules.ChangeSource = rules.ChangeSource.HAND,
     title: str | None = None,
     instruction: str | None = None,
 ) -> ChangeSetDetail:
@@ -87,17 +63,17 @@ async def propose(
         for operation in operations
     ]
     row = await work.first(
-        insert(change_set)
+        sa.insert(change_set)
         .values(
             id=change_id,
             workspace_id=actor.workspace_id,
             source=source.value,
             title=title or _title(operations, instruction),
             instruction=instruction,
-            status=CHANGE_LIFECYCLE.initial.value,
+            status=rules.CHANGE_LIFECYCLE.initial.value,
             operations=content,
             sealed_credentials=credentials,
-            outcomes=stored_outcomes([_pending(operation) for operation in operations]),
+            outcomes=queries.stored_outcomes([_pending(operation) for operation in operations]),
             names={},
             created_by_user_id=actor.user_id,
             expires_at=work.now + LIFETIME,
@@ -108,12 +84,14 @@ async def propose(
         of=ChangeSet,
     )
     assert row is not None
-    return detail(row, work.now, actor)
+    return queries.detail(row, work.now, actor)
 
 
-def _pending(operation: Operation) -> Outcome:
-    stake = stake_of(operation.kind, operation.input)
-    return Outcome(ResultStatus.PENDING, needs_approval=stake is not Stake.NEVER_ASK)
+def _pending(operation: Operation) -> rules.Outcome:
+    stake = rules.stake_of(operation.kind, operation.input)
+    return rules.Outcome(
+        rules.ResultStatus.PENDING, needs_approval=stake is not rules.Stake.NEVER_ASK
+    )
 
 
 def _title(operations: Sequence[Operation], instruction: str | None) -> str:
@@ -128,11 +106,11 @@ async def hold_waiting(work: UnitOfWork, actor: Actor, change_id: Id) -> ChangeS
     Raises `NotFoundError`, `InProgressError` while it is applied, `ConflictError` when it is
     closed.
     """
-    row = await AI_RUNS.find(work, actor, change_id, lock=True)
-    status = status_of(row, work.now)
-    if status is ChangeStatus.APPLYING:
+    row = await queries.AI_RUNS.find(work, actor, change_id, lock=True)
+    status = queries.status_of(row, work.now)
+    if status is rules.ChangeStatus.APPLYING:
         raise BeingAppliedError
-    if status not in WAITING:
+    if status not in rules.WAITING:
         raise ClosedChangesError(status)
     return row
 
@@ -143,27 +121,28 @@ async def reject(
     """Close a change set that waits; what was applied of it stays. Raises as `hold_waiting`."""
     row = await hold_waiting(work, actor, change_id)
     outcomes = [
-        one if not one.held else Outcome(ResultStatus.SKIPPED) for one in read_outcomes(row)
+        one if not one.held else rules.Outcome(rules.ResultStatus.SKIPPED)
+        for one in queries.read_outcomes(row)
     ]
     await lifecycle.finish(
         work,
         CHANGE_SETS,
         [change_id],
-        ChangeStatus.REJECTED,
-        outcomes=stored_outcomes(outcomes),
+        rules.ChangeStatus.REJECTED,
+        outcomes=queries.stored_outcomes(outcomes),
         rejected_reason=reason,
         sealed_credentials=None,
         sealed_request=None,
         updated_at=work.now,
     )
-    return detail(await AI_RUNS.find(work, actor, change_id), work.now, actor)
+    return queries.detail(await queries.AI_RUNS.find(work, actor, change_id), work.now, actor)
 
 
 async def expire_changes(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
     """Close change sets that waited too long; returns their number. Call it until it returns 0."""
     old = (
-        select(change_set.c.id)
-        .where(change_set.c.status.in_(WAITING), change_set.c.expires_at <= work.now)
+        sa.select(change_set.c.id)
+        .where(change_set.c.status.in_(rules.WAITING), change_set.c.expires_at <= work.now)
         .order_by(change_set.c.expires_at)
         .limit(limit)
         .with_for_update(skip_locked=True)
@@ -173,7 +152,7 @@ async def expire_changes(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
         work,
         CHANGE_SETS,
         ids,
-        ChangeStatus.EXPIRED,
+        rules.ChangeStatus.EXPIRED,
         sealed_credentials=None,
         sealed_request=None,
     )
@@ -184,14 +163,14 @@ purge_changes = Retention(change_set, change_set.c.completed_at)
 """Change sets that are closed; what they did stays."""
 
 
-async def set_applying(work: UnitOfWork, change_id: Id, outcomes: Sequence[Outcome]) -> None:
+async def set_applying(work: UnitOfWork, change_id: Id, outcomes: Sequence[rules.Outcome]) -> None:
     """Let a held change set be applied."""
     await work.execute(
-        update(change_set)
+        sa.update(change_set)
         .where(change_set.c.id == change_id)
         .values(
-            status=ChangeStatus.APPLYING.value,
-            outcomes=stored_outcomes(outcomes),
+            status=rules.ChangeStatus.APPLYING.value,
+            outcomes=queries.stored_outcomes(outcomes),
             updated_at=work.now,
         )
     )
@@ -207,7 +186,7 @@ async def accept_application(
     """
     row = await hold_waiting(work, actor, change_id)
     _check_indexes(row, body)
-    await set_applying(work, change_id, read_outcomes(row))
+    await set_applying(work, change_id, queries.read_outcomes(row))
     await accept_job(
         work,
         actor,
@@ -240,36 +219,36 @@ async def applier(work: UnitOfWork, job: JobRow) -> Actor:
 async def apply_next(work: UnitOfWork, job: JobRow, keys: KeyRing) -> JsonObject | None:
     """Carry out the next operation that may be; None when it was the last."""
     row = await _held(work, job.subject_id)
-    operations, outcomes = opened_operations(keys, row), read_outcomes(row)
-    approval = Approval(job.input["every"], frozenset(job.input["indexes"]))
+    operations, outcomes = opened_operations(keys, row), queries.read_outcomes(row)
+    approval = rules.Approval(job.input["every"], frozenset(job.input["indexes"]))
     uses, names, tried = _uses(operations), dict(row.names), False
     for index in range(job.progress.get("next", 0), len(operations)):
         operation = operations[index]
         if not outcomes[index].held:
             continue
-        stake = stake_of(operation.kind, operation.input)
-        waiting = waits_for(index, uses[index], outcomes, stake, approval)
+        stake = rules.stake_of(operation.kind, operation.input)
+        waiting = rules.waits_for(index, uses[index], outcomes, stake, approval)
         if waiting is not None:
             outcomes[index] = waiting
             continue
         if tried:
-            await _write(work, row.id, outcomes, ChangeStatus.APPLYING, names)
+            await _write(work, row.id, outcomes, rules.ChangeStatus.APPLYING, names)
             return {"next": index}
         actor = await applier(work, job)
         known = {name: Id(value) for name, value in names.items()}
         outcomes[index], made = await _tried(work, actor, keys, operation, known)
         names |= {name: str(id_) for name, id_ in made.items()}
         tried = True
-    await _write(work, row.id, outcomes, end_of(outcomes), names)
+    await _write(work, row.id, outcomes, rules.end_of(outcomes), names)
     return None
 
 
 async def stop_applying(work: UnitOfWork, job: JobRow) -> None:
     """Let operations that were not applied wait again, when the job failed."""
     row = await _held(work, job.subject_id)
-    if row.status == ChangeStatus.APPLYING:
-        outcomes = read_outcomes(row)
-        await _write(work, row.id, outcomes, end_of(outcomes), row.names)
+    if row.status == rules.ChangeStatus.APPLYING:
+        outcomes = queries.read_outcomes(row)
+        await _write(work, row.id, outcomes, rules.end_of(outcomes), row.names)
 
 
 async def try_out(
@@ -282,14 +261,14 @@ async def try_out(
     row = await hold_waiting(work, actor, change_id)
     _check_indexes(row, body)
     outcomes = await _tried_out(work, actor, keys, row, body)
-    return apply_result(row, outcomes, ChangeStatus(row.status))
+    return queries.apply_result(row, outcomes, rules.ChangeStatus(row.status))
 
 
 async def _tried_out(
     work: UnitOfWork, actor: Actor, keys: KeyRing, row: ChangeSet, body: ApplyChanges
-) -> Sequence[Outcome]:
-    operations, before = opened_operations(keys, row), read_outcomes(row)
-    approval = Approval(body.approve_all, frozenset(body.approved_indexes or ()))
+) -> Sequence[rules.Outcome]:
+    operations, before = opened_operations(keys, row), queries.read_outcomes(row)
+    approval = rules.Approval(body.approve_all, frozenset(body.approved_indexes or ()))
     uses, outcomes = _uses(operations), list(before)
     names = {name: Id(value) for name, value in row.names.items()}
     with suppress(_NothingKeptError):
@@ -297,8 +276,8 @@ async def _tried_out(
             for index, operation in enumerate(operations):
                 if not before[index].held:
                     continue
-                stake = stake_of(operation.kind, operation.input)
-                waiting = waits_for(index, uses[index], outcomes, stake, approval)
+                stake = rules.stake_of(operation.kind, operation.input)
+                waiting = rules.waits_for(index, uses[index], outcomes, stake, approval)
                 if waiting is not None:
                     outcomes[index] = waiting
                     continue
@@ -307,8 +286,8 @@ async def _tried_out(
             raise _NothingKeptError
     return [
         after
-        if not was.held or after.status is not ResultStatus.APPLIED
-        else Outcome(ResultStatus.PENDING)
+        if not was.held or after.status is not rules.ResultStatus.APPLIED
+        else rules.Outcome(rules.ResultStatus.PENDING)
         for was, after in zip(before, outcomes, strict=True)
     ]
 
@@ -321,14 +300,14 @@ class _NothingKeptError(Exception):
 
 async def _tried(
     work: UnitOfWork, actor: Actor, keys: KeyRing, operation: Operation, names: dict[str, Id]
-) -> tuple[Outcome, dict[str, Id]]:
+) -> tuple[rules.Outcome, dict[str, Id]]:
     """Carry out an operation and give its outcome; one that is refused leaves nothing."""
     try:
         async with work.savepoint():
             made = await carry_out(work, actor, keys, operation, names)
     except PlatformError as error:
-        return Outcome(ResultStatus.FAILED, error=error.message[:1_000]), {}
-    applied = Outcome(ResultStatus.APPLIED, subject_id=str(made.subject_id))
+        return rules.Outcome(rules.ResultStatus.FAILED, error=error.message[:1_000]), {}
+    applied = rules.Outcome(rules.ResultStatus.APPLIED, subject_id=str(made.subject_id))
     return applied, named(operation, made)
 
 
@@ -337,14 +316,14 @@ def _uses(operations: Sequence[Operation]) -> list[Collection[int]]:
     made_by: dict[str, int] = {}
     uses: list[Collection[int]] = []
     for index, one in enumerate(operations):
-        uses.append({made_by[ref] for ref in refs_in(one.input) if ref in made_by})
+        uses.append({made_by[ref] for ref in rules.refs_in(one.input) if ref in made_by})
         for name in ([] if one.ref is None else [one.ref]) + record_refs(one):
             made_by[name] = index
     return uses
 
 
 async def _held(work: UnitOfWork, change_id: Id) -> ChangeSet:
-    statement = select(change_set).where(change_set.c.id == change_id).with_for_update()
+    statement = sa.select(change_set).where(change_set.c.id == change_id).with_for_update()
     found = await work.first(statement, of=ChangeSet)
     assert found is not None, "a change set is not removed while it is applied"
     return found
@@ -353,17 +332,17 @@ async def _held(work: UnitOfWork, change_id: Id) -> ChangeSet:
 async def _write(
     work: UnitOfWork,
     change_id: Id,
-    outcomes: Sequence[Outcome],
-    status: ChangeStatus,
+    outcomes: Sequence[rules.Outcome],
+    status: rules.ChangeStatus,
     names: JsonObject,
 ) -> None:
-    closed = status not in {ChangeStatus.APPLYING, ChangeStatus.AWAITING_APPROVAL}
+    closed = status not in {rules.ChangeStatus.APPLYING, rules.ChangeStatus.AWAITING_APPROVAL}
     end_values = {"completed_at": work.now, "sealed_credentials": None} if closed else {}
     await work.execute(
-        update(change_set)
+        sa.update(change_set)
         .where(change_set.c.id == change_id)
         .values(
-            outcomes=stored_outcomes(outcomes),
+            outcomes=queries.stored_outcomes(outcomes),
             status=status.value,
             names=names,
             updated_at=work.now,
@@ -397,7 +376,7 @@ def sealed_operations(
 
 def opened_operations(keys: KeyRing, row: ChangeSet) -> list[Operation]:
     """The operations as they were proposed. Raises `UnreadableError`."""
-    operations = read_operations(row)
+    operations = queries.read_operations(row)
     if row.sealed_credentials is None:
         return operations
     for index, place, value in json.loads(
@@ -411,20 +390,20 @@ def opened_operations(keys: KeyRing, row: ChangeSet) -> list[Operation]:
 
 _CALLING = frozenset(
     {
-        OperationKind.CREATE_ITEM,
-        OperationKind.CREATE_ACTION,
-        OperationKind.CREATE_AUTOMATION,
-        OperationKind.UPDATE_AUTOMATION,
+        rules.OperationKind.CREATE_ITEM,
+        rules.OperationKind.CREATE_ACTION,
+        rules.OperationKind.CREATE_AUTOMATION,
+        rules.OperationKind.UPDATE_AUTOMATION,
     }
 )
 """Only what calls other servers is looked through."""
 
 
-def operation_credentials(kind: OperationKind, values: JsonObject) -> list[Credential]:
+def operation_credentials(kind: rules.OperationKind, values: JsonObject) -> list[Credential]:
     """The credentials that stand in an input."""
     return credentials_in(values, _written) if kind in _CALLING else []
 
 
 def _written(value: object) -> Iterator[tuple[Place, object]]:
-    if not is_reference(value):
+    if not rules.is_reference(value):
         yield from written(value)

@@ -9,20 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from sqlalchemy import (
-    BigInteger,
-    Integer,
-    Text,
-    Uuid,
-    and_,
-    bindparam,
-    case,
-    cast,
-    column,
-    func,
-    or_,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.automation.automations.queries import labels_of
@@ -32,21 +19,8 @@ from models.core.access.rules import MANAGERS, Actor, Principal, Role, Scope
 from models.core.base import Id, JsonObject
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.webhook_endpoints.deliveries import wanted_events
-from models.workspace.changes.differences import (
-    REPORTED,
-    ChangeOperation,
-    Difference,
-    difference,
-    operation_of,
-)
-from models.workspace.changes.shapes import (
-    ChangeCount,
-    ChangedResource,
-    DryRunChanges,
-    SentMessage,
-    StartedAutomation,
-    StartedWork,
-)
+from models.workspace.changes import differences as change_differences
+from models.workspace.changes import shapes
 from models.workspace.changes.tables import dry_run_change
 from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
@@ -72,58 +46,62 @@ class _Captured(Protocol):
 
 _change = dry_run_change.c
 _captured = (
-    select(dry_run_change)
+    sa.select(dry_run_change)
     .where(
         _change.transaction_id
-        == cast(cast(func.pg_current_xact_id_if_assigned(), Text), BigInteger),
-        _change.position > bindparam("after", type_=BigInteger),
+        == sa.cast(sa.cast(sa.func.pg_current_xact_id_if_assigned(), sa.Text), sa.BigInteger),
+        _change.position > sa.bindparam("after", type_=sa.BigInteger),
     )
     .order_by(_change.position)
-    .limit(bindparam("most", type_=Integer))
+    .limit(sa.bindparam("most", type_=sa.Integer))
     .cte("captured")
 )
 # Rows of few places: the item of each place is looked up once.
 _placed = (
-    select(
+    sa.select(
         _captured.c.place,
         _captured.c.place_id,
-        func.item_of_place(_captured.c.place, _captured.c.place_id, type_=Uuid).label("item_id"),
+        sa.func.item_of_place(_captured.c.place, _captured.c.place_id, type_=sa.Uuid).label(
+            "item_id"
+        ),
     )
     .group_by(_captured.c.place, _captured.c.place_id)
     .cte("placed")
 )
 # Of records only what they were is captured. What they are is read here, but for the last ones of
 # very many new records: those are counted.
-_ranked = select(
-    _captured, func.row_number().over(order_by=_captured.c.position).label("number")
+_ranked = sa.select(
+    _captured, sa.func.row_number().over(order_by=_captured.c.position).label("number")
 ).cte("ranked")
-_IS_READ = and_(
+_IS_READ = sa.and_(
     _ranked.c.source == "record",
     _ranked.c.after.is_not(None),
-    or_(_ranked.c.before.is_not(None), _ranked.c.number <= 2 * MOST_RESOURCES),
+    sa.or_(_ranked.c.before.is_not(None), _ranked.c.number <= 2 * MOST_RESOURCES),
 )
-_written = func.written_records(
-    select(func.array_agg(cast(_ranked.c.subject, Uuid))).where(_IS_READ).scalar_subquery()
-).table_valued(column("subject", Text), column("content", JSONB), name="written")
+_written = sa.func.written_records(
+    sa.select(sa.func.array_agg(sa.cast(_ranked.c.subject, sa.Uuid)))
+    .where(_IS_READ)
+    .scalar_subquery()
+).table_valued(sa.column("subject", sa.Text), sa.column("content", JSONB), name="written")
 _CAPTURED = PreparedStatement(
-    select(
+    sa.select(
         _ranked.c.position,
         _ranked.c.source,
         _ranked.c.subject,
         _ranked.c.workspace_id,
         _placed.c.item_id,
         _ranked.c.before,
-        case((_IS_READ, _written.c.content), else_=_ranked.c.after).label("after"),
+        sa.case((_IS_READ, _written.c.content), else_=_ranked.c.after).label("after"),
     )
     .select_from(_ranked)
     .join(
         _placed,
-        and_(_placed.c.place == _ranked.c.place, _placed.c.place_id == _ranked.c.place_id),
+        sa.and_(_placed.c.place == _ranked.c.place, _placed.c.place_id == _ranked.c.place_id),
         isouter=True,
     )
     .join(
         _written,
-        and_(_ranked.c.source == "record", _written.c.subject == _ranked.c.subject),
+        sa.and_(_ranked.c.source == "record", _written.c.subject == _ranked.c.subject),
         isouter=True,
     )
     .order_by(_ranked.c.position),
@@ -148,7 +126,9 @@ class _Written:
         return self.after or self.before or {}
 
 
-async def changes_of(work: UnitOfWork, caller: Principal, actor: Actor | None) -> DryRunChanges:
+async def changes_of(
+    work: UnitOfWork, caller: Principal, actor: Actor | None
+) -> shapes.DryRunChanges:
     """The changes of the transaction so far, as far as the caller can read them.
 
     A caller who is in no workspace sees the workspaces that they enter. Events of the transaction
@@ -169,8 +149,8 @@ class Trial:
     would add, and of the automations that it would start.
     """
 
-    changes: DryRunChanges
-    own_changes: DryRunChanges
+    changes: shapes.DryRunChanges
+    own_changes: shapes.DryRunChanges
     digest: str
 
 
@@ -206,7 +186,7 @@ _CONSEQUENT = frozenset(
 """Tables of what follows from a change: it may differ for other reasons."""
 
 
-def _digest(rows: Iterable[_Written], automations: Iterable[StartedAutomation]) -> str:
+def _digest(rows: Iterable[_Written], automations: Iterable[shapes.StartedAutomation]) -> str:
     direct = [row for row in rows if row.source not in _CONSEQUENT]
     before = sorted([row.source, row.subject, row.before] for row in direct if row.before)
     added = sorted(Counter(row.source for row in direct if row.before is None).items())
@@ -228,7 +208,7 @@ async def _with_consequences(
 
 async def _changes_for(
     work: UnitOfWork, caller: Principal, actor: Actor, rows: Sequence[_Written]
-) -> DryRunChanges:
+) -> shapes.DryRunChanges:
     items = {row.item_id for row in rows if row.item_id is not None}
     open_items = await seen_before_trash(work, actor, items)
     readable = [row for row in rows if _is_visible(actor, open_items, row)]
@@ -241,12 +221,12 @@ async def _changes_for(
 
 
 def _changes(
-    differences: Sequence[tuple[_Written, ChangeOperation]],
+    differences: Sequence[tuple[_Written, change_differences.ChangeOperation]],
     rows: Iterable[_Written],
-    automations: Sequence[StartedAutomation] = (),
-    messages: Sequence[SentMessage] = (),
-) -> DryRunChanges:
-    return DryRunChanges(
+    automations: Sequence[shapes.StartedAutomation] = (),
+    messages: Sequence[shapes.SentMessage] = (),
+) -> shapes.DryRunChanges:
+    return shapes.DryRunChanges(
         counts=_counts(differences),
         resources=[_resource(row) for row, _ in differences[:MOST_RESOURCES]],
         omitted=max(0, len(differences) - MOST_RESOURCES),
@@ -280,7 +260,7 @@ def _is_visible(actor: Actor, open_items: Set[Id], row: _Written) -> bool:
         return False
     if row.item_id is not None:
         return row.item_id in open_items
-    reported = REPORTED.get(row.source)
+    reported = change_differences.REPORTED.get(row.source)
     return reported is None or not reported.placed or actor.role in MANAGERS
 
 
@@ -292,29 +272,32 @@ def _is_entered(caller: Principal, row: _Written) -> bool:
 
 def _differences(
     caller: Principal, scopes: Set[Scope], rows: Iterable[_Written]
-) -> Iterator[tuple[_Written, ChangeOperation]]:
+) -> Iterator[tuple[_Written, change_differences.ChangeOperation]]:
     """The rows that the caller can read and of which something is shown, with their operations."""
     for row in rows:
-        reported = REPORTED.get(row.source)
+        reported = change_differences.REPORTED.get(row.source)
         if reported is None or reported.scope not in scopes:
             continue
         owner = None if reported.owner is None else row.values.get(reported.owner)
         if owner not in {None, str(caller.user_id)}:
             continue
-        operation = operation_of(row.before, row.after)
+        operation = change_differences.operation_of(row.before, row.after)
         # Only the first rows are shown with their values; most of a large request are new ones.
-        if operation is not ChangeOperation.UPDATED or _difference(row) is not None:
+        if (
+            operation is not change_differences.ChangeOperation.UPDATED
+            or _difference(row) is not None
+        ):
             yield row, operation
 
 
-def _difference(row: _Written) -> Difference | None:
-    return difference(row.source, row.before, row.after)
+def _difference(row: _Written) -> change_differences.Difference | None:
+    return change_differences.difference(row.source, row.before, row.after)
 
 
-def _resource(row: _Written) -> ChangedResource:
+def _resource(row: _Written) -> shapes.ChangedResource:
     change = _difference(row)
     assert change is not None, "it was compared"
-    return ChangedResource(
+    return shapes.ChangedResource(
         kind=row.source,
         id=row.subject,
         operation=change.operation,
@@ -325,20 +308,24 @@ def _resource(row: _Written) -> ChangedResource:
     )
 
 
-def _counts(differences: Iterable[tuple[_Written, ChangeOperation]]) -> list[ChangeCount]:
+def _counts(
+    differences: Iterable[tuple[_Written, change_differences.ChangeOperation]],
+) -> list[shapes.ChangeCount]:
     numbers = Counter((row.source, operation) for row, operation in differences)
     return [
-        ChangeCount(kind=kind, **{operation.value: numbers[kind, operation] for operation in _ALL})
+        shapes.ChangeCount(
+            kind=kind, **{operation.value: numbers[kind, operation] for operation in _ALL}
+        )
         for kind in dict.fromkeys(kind for kind, _ in numbers)
     ]
 
 
-_ALL = list(ChangeOperation)
+_ALL = list(change_differences.ChangeOperation)
 
 
 async def _automations(
     work: UnitOfWork, actor: Actor, rows: Iterable[_Written]
-) -> list[StartedAutomation]:
+) -> list[shapes.StartedAutomation]:
     if Scope.AUTOMATIONS_READ not in actor.scopes:
         return []
     runs: Counter[Id] = Counter()
@@ -351,7 +338,7 @@ async def _automations(
     ids = dict.fromkeys((*runs, *debounced))
     labels = await labels_of(work, actor, ids) if ids else {}
     return [
-        StartedAutomation(
+        shapes.StartedAutomation(
             automation_id=id_, label=labels[id_], runs=runs[id_], debounced=debounced[id_]
         )
         for id_ in ids
@@ -359,7 +346,7 @@ async def _automations(
     ]
 
 
-def _notifications(rows: Iterable[_Written]) -> Iterator[SentMessage]:
+def _notifications(rows: Iterable[_Written]) -> Iterator[shapes.SentMessage]:
     """Notifications, and their deliveries to devices and mailboxes."""
     numbers: Counter[tuple[str, str | None, str | None]] = Counter()
     for row in rows:
@@ -370,7 +357,7 @@ def _notifications(rows: Iterable[_Written]) -> Iterator[SentMessage]:
         elif row.source == "delivery":
             numbers[row.values["channel"], None, None] += 1
     for (channel, kind, user_id), count in numbers.items():
-        yield SentMessage(
+        yield shapes.SentMessage(
             channel=channel,
             kind=kind,
             user_id=None if user_id is None else Id(user_id),
@@ -379,7 +366,7 @@ def _notifications(rows: Iterable[_Written]) -> Iterator[SentMessage]:
         )
 
 
-async def _webhooks(work: UnitOfWork, actor: Actor) -> Sequence[SentMessage]:
+async def _webhooks(work: UnitOfWork, actor: Actor) -> Sequence[shapes.SentMessage]:
     """The calls of webhook endpoints, which a worker makes from the log of the workspace."""
     if Scope.WEBHOOKS_READ not in actor.scopes:
         return []
@@ -391,7 +378,7 @@ async def _webhooks(work: UnitOfWork, actor: Actor) -> Sequence[SentMessage]:
         if event.item_id is None or event.item_id in open_items:
             numbers[event.endpoint_id, event.type] += event.number
     return [
-        SentMessage(
+        shapes.SentMessage(
             channel=DeliveryChannel.WEBHOOK,
             kind=kind,
             user_id=None,
@@ -406,14 +393,14 @@ _SHOWN_ELSEWHERE = frozenset({Family.AUTOMATION_RUN, Family.DELIVERY})
 """Families whose work is shown as automations and as messages, to callers who can see them."""
 
 
-def _work(rows: Iterable[_Written]) -> list[StartedWork]:
+def _work(rows: Iterable[_Written]) -> list[shapes.StartedWork]:
     numbers = Counter(
         (row.values["family"], row.values["intent"])
         for row in rows
         if row.source == "outbox" and row.after is not None
     )
     return [
-        StartedWork(family=family, intent=intent, count=count)
+        shapes.StartedWork(family=family, intent=intent, count=count)
         for (family, intent), count in numbers.items()
         if family not in _SHOWN_ELSEWHERE
     ]

@@ -24,17 +24,7 @@ from models.data.records.queries import visible as visible_record
 from models.data.records.queries import visible_surface
 from models.data.records.shapes import RecordBatch
 from models.data.views.commands import create_view, delete_view, update_view
-from models.workspace.changes.rules import (
-    RULES,
-    CreateRecords,
-    Names,
-    NewRecord,
-    OperationKind,
-    keys_of,
-    refs_in,
-    resolved,
-    with_placeholders,
-)
+from models.workspace.changes import rules
 from models.workspace.changes.shapes import Operation
 from models.workspace.targets.items import create_item, delete_item, update_item
 from models.workspace.targets.shapes import PlacedTarget
@@ -65,7 +55,7 @@ def check_operations(operations: Sequence[Operation], path: str = "operations") 
 
 def record_refs(operation: Operation) -> list[str]:
     """The names of the records of a `create_records`."""
-    if operation.kind is not OperationKind.CREATE_RECORDS:
+    if operation.kind is not rules.OperationKind.CREATE_RECORDS:
         return []
     records = operation.input.get("records")
     found = [one.get("ref") for one in records or [] if isinstance(one, dict)]
@@ -78,18 +68,18 @@ def _problems(operation: Operation, at: str, known: set[str]) -> Iterator[Detail
     except InvalidValueError as problem:
         yield Detail(f"{at}.input", str(problem))
         return
-    for name in sorted(refs_in(operation.input) - known):
+    for name in sorted(rules.refs_in(operation.input) - known):
         yield Detail(f"{at}.input", f"No earlier operation creates {name}.")
     try:
-        read_input(operation.kind, with_placeholders(operation.input), f"{at}.input")
+        read_input(operation.kind, rules.with_placeholders(operation.input), f"{at}.input")
     except ValidationError as error:
         yield from error.details
 
 
-def read_input(kind: OperationKind, values: JsonObject, path: str) -> tuple[Any, Any]:
+def read_input(kind: rules.OperationKind, values: JsonObject, path: str) -> tuple[Any, Any]:
     """The subject of the operation, and its body. Raises `ValidationError` below `path`."""
-    rule = RULES[kind]
-    names = keys_of(rule.about)
+    rule = rules.RULES[kind]
+    names = rules.keys_of(rule.about)
     about = {key: value for key, value in values.items() if key in names}
     rest = {key: value for key, value in values.items() if key not in names}
     return read_part(rule.about, about, path), read_part(rule.body, rest, path)
@@ -116,13 +106,13 @@ class Call:
 
 
 async def carry_out(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, operation: Operation, names: Names
+    work: UnitOfWork, actor: Actor, keys: KeyRing, operation: Operation, names: rules.Names
 ) -> Made:
     """Do what one operation says, as its own endpoint would for this actor.
 
     Raises what that endpoint answers with, and `ValidationError` for a name of nothing.
     """
-    about, body = read_input(operation.kind, resolved(operation.input, names), "input")
+    about, body = read_input(operation.kind, rules.resolved(operation.input, names), "input")
     await _admit(work, actor, operation.kind, about)
     return await _COMMANDS[operation.kind](Call(work, actor, keys, about, body))
 
@@ -133,7 +123,7 @@ def named(operation: Operation, result: Made) -> dict[str, Id]:
     if operation.ref is not None:
         names[operation.ref] = result.subject_id
         names.update({f"{operation.ref}.{part}": id_ for part, id_ in result.parts.items()})
-    if operation.kind is OperationKind.CREATE_RECORDS:
+    if operation.kind is rules.OperationKind.CREATE_RECORDS:
         for record, id_ in zip(operation.input["records"], result.records, strict=True):
             if record.get("ref") is not None:
                 names[record["ref"]] = id_
@@ -150,9 +140,9 @@ _VISIBLE: Mapping[str, _Visible] = {
 }
 
 
-async def _admit(work: UnitOfWork, actor: Actor, kind: OperationKind, about: object) -> None:
+async def _admit(work: UnitOfWork, actor: Actor, kind: rules.OperationKind, about: object) -> None:
     """The checks of the endpoint (interface.md#order-of-checks): scope, visibility, level."""
-    rule = RULES[kind]
+    rule = rules.RULES[kind]
     if rule.scope not in actor.scopes and rule.other_scope not in actor.scopes:
         raise DeniedError(f"The credential lacks the scope {rule.scope}.")
     if rule.resource is None:
@@ -239,14 +229,14 @@ async def _create_record(call: Call) -> Made:
 
 
 async def _create_records(call: Call) -> Made:
-    body: CreateRecords = call.body
+    body: rules.CreateRecords = call.body
     operations = [{"op": "create", **_fields_set(one)} for one in body.records]
     batch = RecordBatch.model_validate({"operations": operations}, strict=False)
     written = await write_batch(call.work, call.actor, call.about.database_id, batch)
     return Made(call.about.database_id, records=[one.id for one in written.records])
 
 
-def _fields_set(record: NewRecord) -> JsonObject:
+def _fields_set(record: rules.NewRecord) -> JsonObject:
     return record.model_dump(mode="json", by_alias=True, exclude={"ref"}, exclude_unset=True)
 
 
@@ -290,26 +280,26 @@ async def _publish_automation(call: Call) -> Made:
     return Made(made.id)
 
 
-_COMMANDS: Mapping[OperationKind, Callable[[Call], Awaitable[Made]]] = {
-    OperationKind.CREATE_ITEM: _create_item,
-    OperationKind.UPDATE_ITEM: _update_item,
-    OperationKind.MOVE_ITEM: _move_item,
-    OperationKind.DELETE_ITEM: _delete_item,
-    OperationKind.CREATE_DATABASE: _create_database,
-    OperationKind.UPDATE_DATABASE: _update_database,
-    OperationKind.CREATE_FIELD: _create_field,
-    OperationKind.UPDATE_FIELD: _update_field,
-    OperationKind.CREATE_VIEW: _create_view,
-    OperationKind.UPDATE_VIEW: _update_view,
-    OperationKind.DELETE_VIEW: _delete_view,
-    OperationKind.CREATE_RECORD: _create_record,
-    OperationKind.CREATE_RECORDS: _create_records,
-    OperationKind.UPDATE_RECORD: _update_record,
-    OperationKind.DELETE_RECORD: _delete_record,
-    OperationKind.ADD_BLOCKS: _add_blocks,
-    OperationKind.REPLACE_SURFACE: _replace_surface,
-    OperationKind.CREATE_ACTION: _create_action,
-    OperationKind.CREATE_AUTOMATION: _create_automation,
-    OperationKind.UPDATE_AUTOMATION: _update_automation,
-    OperationKind.PUBLISH_AUTOMATION: _publish_automation,
+_COMMANDS: Mapping[rules.OperationKind, Callable[[Call], Awaitable[Made]]] = {
+    rules.OperationKind.CREATE_ITEM: _create_item,
+    rules.OperationKind.UPDATE_ITEM: _update_item,
+    rules.OperationKind.MOVE_ITEM: _move_item,
+    rules.OperationKind.DELETE_ITEM: _delete_item,
+    rules.OperationKind.CREATE_DATABASE: _create_database,
+    rules.OperationKind.UPDATE_DATABASE: _update_database,
+    rules.OperationKind.CREATE_FIELD: _create_field,
+    rules.OperationKind.UPDATE_FIELD: _update_field,
+    rules.OperationKind.CREATE_VIEW: _create_view,
+    rules.OperationKind.UPDATE_VIEW: _update_view,
+    rules.OperationKind.DELETE_VIEW: _delete_view,
+    rules.OperationKind.CREATE_RECORD: _create_record,
+    rules.OperationKind.CREATE_RECORDS: _create_records,
+    rules.OperationKind.UPDATE_RECORD: _update_record,
+    rules.OperationKind.DELETE_RECORD: _delete_record,
+    rules.OperationKind.ADD_BLOCKS: _add_blocks,
+    rules.OperationKind.REPLACE_SURFACE: _replace_surface,
+    rules.OperationKind.CREATE_ACTION: _create_action,
+    rules.OperationKind.CREATE_AUTOMATION: _create_automation,
+    rules.OperationKind.UPDATE_AUTOMATION: _update_automation,
+    rules.OperationKind.PUBLISH_AUTOMATION: _publish_automation,
 }

@@ -5,39 +5,19 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement
+import sqlalchemy as sa
 
 from models.core.access.rules import MANAGERS, Actor, Scope
 from models.core.base import Id, JsonObject
 from models.core.pagination import Page, PageRequest
 from models.core.repository import Repository
+from models.workspace.changes import rules, shapes
 from models.workspace.changes.differences import readable_kinds
-from models.workspace.changes.rules import (
-    WAITING,
-    ChangeStatus,
-    OperationKind,
-    Outcome,
-    ResultStatus,
-    Stake,
-    stake_of,
-)
-from models.workspace.changes.shapes import (
-    AiRunList,
-    ApplyResult,
-    ChangeSetDetail,
-    ChangeSetList,
-    ChangeSetSummary,
-    DryRunChanges,
-    Operation,
-    OperationResult,
-    PlannedOperation,
-    ProposedRequest,
-)
 from models.workspace.changes.tables import ChangeSet, change_set
 from runtime.database import UnitOfWork
 
 
-def _sees(actor: Actor) -> tuple[ColumnElement[bool], ...]:
+def _sees(actor: Actor) -> tuple[sa.ColumnElement[bool], ...]:
     """The conditions of the change sets an actor sees: their own; an owner or administrator, all.
 
     An operation may name what only its author sees.
@@ -48,59 +28,59 @@ def _sees(actor: Actor) -> tuple[ColumnElement[bool], ...]:
 AI_RUNS = Repository("run", change_set, ChangeSet, _sees)
 
 
-async def get_changes(work: UnitOfWork, actor: Actor, change_id: Id) -> ChangeSetDetail:
+async def get_changes(work: UnitOfWork, actor: Actor, change_id: Id) -> shapes.ChangeSetDetail:
     """A change set with its operations and what became of them. Raises `NotFoundError`."""
     return detail(await AI_RUNS.find(work, actor, change_id), work.now, actor)
 
 
-async def list_changes(work: UnitOfWork, actor: Actor, page: PageRequest) -> ChangeSetList:
+async def list_changes(work: UnitOfWork, actor: Actor, page: PageRequest) -> shapes.ChangeSetList:
     """The change sets that the actor sees, newest first."""
     found = await AI_RUNS.page(work, actor, page)
-    return ChangeSetList(changes=_summaries(found, work.now), cursor=found.cursor)
+    return shapes.ChangeSetList(changes=_summaries(found, work.now), cursor=found.cursor)
 
 
-async def list_runs(work: UnitOfWork, actor: Actor, page: PageRequest) -> AiRunList:
+async def list_runs(work: UnitOfWork, actor: Actor, page: PageRequest) -> shapes.AiRunList:
     """The same change sets, as runs."""
     found = await AI_RUNS.page(work, actor, page)
-    return AiRunList(runs=_summaries(found, work.now), cursor=found.cursor)
+    return shapes.AiRunList(runs=_summaries(found, work.now), cursor=found.cursor)
 
 
 async def apply_outcome(
     work: UnitOfWork, actor: Actor, change_id: Id, *, last: bool
-) -> ApplyResult | None:
+) -> shapes.ApplyResult | None:
     """The result of applying, None while more is applied.
 
     Gives how far it came when this is the last time to ask.
     """
     found = await AI_RUNS.find(work, actor, change_id)
-    if found.status == ChangeStatus.APPLYING and not last:
+    if found.status == rules.ChangeStatus.APPLYING and not last:
         return None
-    return apply_result(found, read_outcomes(found), ChangeStatus(found.status))
+    return apply_result(found, read_outcomes(found), rules.ChangeStatus(found.status))
 
 
-def _summaries(found: Page[ChangeSet], now: datetime) -> list[ChangeSetSummary]:
+def _summaries(found: Page[ChangeSet], now: datetime) -> list[shapes.ChangeSetSummary]:
     return [summary(row, now) for row in found.items]
 
 
-def summary(row: ChangeSet, now: datetime) -> ChangeSetSummary:
+def summary(row: ChangeSet, now: datetime) -> shapes.ChangeSetSummary:
     """A change set as it is shown in lists."""
-    return ChangeSetSummary(**_summary_values(row, now))
+    return shapes.ChangeSetSummary(**_summary_values(row, now))
 
 
-def detail(row: ChangeSet, now: datetime, actor: Actor) -> ChangeSetDetail:
+def detail(row: ChangeSet, now: datetime, actor: Actor) -> shapes.ChangeSetDetail:
     """A change set as it is shown alone."""
     operations = read_operations(row)
     status = status_of(row, now)
     result = apply_result(row, read_outcomes(row), status)
-    return ChangeSetDetail(
+    return shapes.ChangeSetDetail(
         **_summary_values(row, now),
-        request=None if row.request is None else ProposedRequest.model_validate(row.request),
+        request=None if row.request is None else shapes.ProposedRequest.model_validate(row.request),
         changes=_changes(row, actor),
         operations=[
-            PlannedOperation(
+            shapes.PlannedOperation(
                 index=index,
                 kind=one.kind,
-                stake=stake_of(one.kind, one.input),
+                stake=rules.stake_of(one.kind, one.input),
                 ref=one.ref,
                 input=one.input,
             )
@@ -113,7 +93,7 @@ def detail(row: ChangeSet, now: datetime, actor: Actor) -> ChangeSetDetail:
     )
 
 
-def _changes(row: ChangeSet, actor: Actor) -> DryRunChanges | None:
+def _changes(row: ChangeSet, actor: Actor) -> shapes.DryRunChanges | None:
     """The changes of its request, of kinds that the actor can read.
 
     Its author sees of them what they could read when they proposed it; managers see all items.
@@ -121,7 +101,7 @@ def _changes(row: ChangeSet, actor: Actor) -> DryRunChanges | None:
     changes = row.changes if actor.role in MANAGERS else row.own_changes
     if changes is None:
         return None
-    result = DryRunChanges.model_validate(changes, strict=False)
+    result = shapes.DryRunChanges.model_validate(changes, strict=False)
     kinds = readable_kinds(actor.scopes)
     return result.model_copy(
         update={
@@ -137,14 +117,16 @@ def _changes(row: ChangeSet, actor: Actor) -> DryRunChanges | None:
     )
 
 
-def status_of(row: ChangeSet, now: datetime) -> ChangeStatus:
+def status_of(row: ChangeSet, now: datetime) -> rules.ChangeStatus:
     """The state; what waited too long has expired, also before that is written down."""
-    status = ChangeStatus(row.status)
-    return ChangeStatus.EXPIRED if status in WAITING and row.expires_at <= now else status
+    status = rules.ChangeStatus(row.status)
+    return (
+        rules.ChangeStatus.EXPIRED if status in rules.WAITING and row.expires_at <= now else status
+    )
 
 
 def _summary_values(row: ChangeSet, now: datetime) -> dict[str, Any]:
-    names = ChangeSetSummary.model_fields.keys() - {"status", "operation_count"}
+    names = shapes.ChangeSetSummary.model_fields.keys() - {"status", "operation_count"}
     return {
         **{name: getattr(row, name) for name in names},
         "status": status_of(row, now),
@@ -152,27 +134,32 @@ def _summary_values(row: ChangeSet, now: datetime) -> dict[str, Any]:
     }
 
 
-def read_operations(row: ChangeSet) -> list[Operation]:
+def read_operations(row: ChangeSet) -> list[shapes.Operation]:
     """The operations, which were checked when the change set was proposed."""
-    return [Operation.model_validate(one) for one in row.operations]
+    return [shapes.Operation.model_validate(one) for one in row.operations]
 
 
-def read_outcomes(row: ChangeSet) -> list[Outcome]:
+def read_outcomes(row: ChangeSet) -> list[rules.Outcome]:
     """The outcome of each operation."""
-    return [Outcome(**{**one, "status": ResultStatus(one["status"])}) for one in row.outcomes]
+    return [
+        rules.Outcome(**{**one, "status": rules.ResultStatus(one["status"])})
+        for one in row.outcomes
+    ]
 
 
-def stored_outcomes(outcomes: Sequence[Outcome]) -> list[JsonObject]:
+def stored_outcomes(outcomes: Sequence[rules.Outcome]) -> list[JsonObject]:
     """The same as they are result."""
     return [asdict(one) for one in outcomes]
 
 
-def apply_result(row: ChangeSet, outcomes: Sequence[Outcome], status: ChangeStatus) -> ApplyResult:
+def apply_result(
+    row: ChangeSet, outcomes: Sequence[rules.Outcome], status: rules.ChangeStatus
+) -> shapes.ApplyResult:
     """The answer of apply."""
     results = [
-        OperationResult(
+        shapes.OperationResult(
             index=index,
-            kind=OperationKind(operation["kind"]),
+            kind=rules.OperationKind(operation["kind"]),
             stake=_stake(operation),
             status=outcome.status,
             needs_approval=outcome.needs_approval,
@@ -181,18 +168,18 @@ def apply_result(row: ChangeSet, outcomes: Sequence[Outcome], status: ChangeStat
         )
         for index, (operation, outcome) in enumerate(zip(row.operations, outcomes, strict=True))
     ]
-    count = dict.fromkeys(ResultStatus, 0)
+    count = dict.fromkeys(rules.ResultStatus, 0)
     for outcome in outcomes:
         count[outcome.status] += 1
-    return ApplyResult(
+    return shapes.ApplyResult(
         run_id=row.id,
         status=status,
         results=results,
-        applied_count=count[ResultStatus.APPLIED],
-        skipped_count=count[ResultStatus.SKIPPED],
-        failed_count=count[ResultStatus.FAILED],
+        applied_count=count[rules.ResultStatus.APPLIED],
+        skipped_count=count[rules.ResultStatus.SKIPPED],
+        failed_count=count[rules.ResultStatus.FAILED],
     )
 
 
-def _stake(operation: JsonObject) -> Stake:
-    return stake_of(OperationKind(operation["kind"]), operation["input"])
+def _stake(operation: JsonObject) -> rules.Stake:
+    return rules.stake_of(rules.OperationKind(operation["kind"]), operation["input"])

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
+import sqlalchemy as sa
 from pydantic import JsonValue
-from sqlalchemy import BigInteger, Text, cast, delete, func, insert, select
 
 from models.automation.automations.rules.language.bindings import written
 from models.core.access.rules import MANAGERS, Actor
@@ -25,16 +25,11 @@ from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, about, notify
 from models.people.members import members_with
 from models.people.users import display_name
+from models.workspace.changes import shapes
 from models.workspace.changes.commands import LIFETIME, hold_waiting, set_applying
 from models.workspace.changes.dry_runs import Trial, trial_of
 from models.workspace.changes.queries import apply_result, summary
 from models.workspace.changes.rules import CHANGE_LIFECYCLE, WAITING, ChangeSource, ChangeStatus
-from models.workspace.changes.shapes import (
-    ApplyResult,
-    ChangeSetSummary,
-    ProposedRequest,
-    RequestAnswer,
-)
 from models.workspace.changes.tables import (
     CHANGE_SETS,
     ChangeSet,
@@ -127,11 +122,11 @@ async def propose_request(
     keys: KeyRing,
     change_id: Id,
     original: SentRequest,
-    display: ProposedRequest,
+    display: shapes.ProposedRequest,
     trial: Trial,
     *,
     title: str,
-) -> ChangeSetSummary:
+) -> shapes.ChangeSetSummary:
     """Keep a request and the changes of its dry run, and notify the managers.
 
     Raises ConflictError when too many of the workspace wait.
@@ -139,7 +134,7 @@ async def propose_request(
     await _notify_managers(work, actor, change_id, title)
     async with PROPOSED.place(work, actor.workspace_id):
         row = await work.first(
-            insert(change_set)
+            sa.insert(change_set)
             .values(
                 id=change_id,
                 workspace_id=actor.workspace_id,
@@ -185,14 +180,14 @@ def opened_request(keys: KeyRing, row: ChangeSet) -> SentRequest:
 
 
 async def _notify_managers(work: UnitOfWork, actor: Actor, change_id: Id, title: str) -> None:
-    waiting = select(change_set.c.id).where(
+    waiting = sa.select(change_set.c.id).where(
         change_set.c.workspace_id == actor.workspace_id,
         change_set.c.created_by_user_id == actor.user_id,
         change_set.c.source == ChangeSource.REQUEST.value,
         change_set.c.status.in_(WAITING),
         change_set.c.created_at > work.now - QUIET,
     )
-    if await work.scalar(select(waiting.exists())):
+    if await work.scalar(sa.select(waiting.exists())):
         return
     managers = [
         user_id
@@ -241,16 +236,16 @@ async def as_proposed(
         raise OutdatedProposalError
     if is_kept:
         await _capture(work, "off")
-        mine = cast(cast(func.pg_current_xact_id_if_assigned(), Text), BigInteger)
-        await work.execute(delete(dry_run_change).where(dry_run_change.c.transaction_id == mine))
+        mine = sa.cast(sa.cast(sa.func.pg_current_xact_id_if_assigned(), sa.Text), sa.BigInteger)
+        await work.execute(sa.delete(dry_run_change).where(dry_run_change.c.transaction_id == mine))
 
 
 async def _capture(work: UnitOfWork, state: str) -> None:
     """Let triggers capture what is written, in a transaction that is kept."""
     await work.execute(
-        select(
-            func.set_config("workspace.dry_run", state, True),
-            func.set_config("workspace.kept", state, True),
+        sa.select(
+            sa.func.set_config("workspace.dry_run", state, True),
+            sa.func.set_config("workspace.kept", state, True),
         )
     )
 
@@ -267,7 +262,7 @@ async def undone(work: UnitOfWork) -> AsyncIterator[None]:
 
 async def close_request(
     work: UnitOfWork, row: ChangeSet, status: int, content: bytes
-) -> ApplyResult:
+) -> shapes.ApplyResult:
     """Note that the request was applied; its answer."""
     await set_applying(work, row.id, [])
     await lifecycle.finish(
@@ -280,4 +275,4 @@ async def close_request(
     )
     data = json.loads(content).get("data") if content else None
     result = apply_result(row, [], ChangeStatus.APPLIED)
-    return result.model_copy(update={"response": RequestAnswer(status=status, data=data)})
+    return result.model_copy(update={"response": shapes.RequestAnswer(status=status, data=data)})

@@ -13,11 +13,7 @@ from typing import Annotated, Any, TypeGuard
 from pydantic import Field, JsonValue
 
 from models.automation.actions.shapes import CreateAction
-from models.automation.automations.shapes import (
-    CreateAutomation,
-    PublishAutomation,
-    UpdateAutomation,
-)
+from models.automation.automations import shapes as automation_shapes
 from models.content.items.rules import ItemKind
 from models.content.items.shapes import MoveItem, UpdateItem
 from models.content.surfaces.shapes import AddBlocks, ReplaceSurface
@@ -264,12 +260,14 @@ RULES: Mapping[OperationKind, Rule] = {
     ),
     OperationKind.CREATE_ACTION: Rule(Nowhere, NewAction, _ASK, Scope.ACTIONS_WRITE),
     OperationKind.CREATE_AUTOMATION: Rule(
-        Nowhere, CreateAutomation, _of_automation(_NEVER), Scope.AUTOMATIONS_WRITE
+        Nowhere, automation_shapes.CreateAutomation, _of_automation(_NEVER), Scope.AUTOMATIONS_WRITE
     ),
     OperationKind.UPDATE_AUTOMATION: Rule(
-        OnAutomation, UpdateAutomation, _of_automation(_ASK), *_AUTOMATION
+        OnAutomation, automation_shapes.UpdateAutomation, _of_automation(_ASK), *_AUTOMATION
     ),
-    OperationKind.PUBLISH_AUTOMATION: Rule(OnAutomation, PublishAutomation, _ALWAYS, *_AUTOMATION),
+    OperationKind.PUBLISH_AUTOMATION: Rule(
+        OnAutomation, automation_shapes.PublishAutomation, _ALWAYS, *_AUTOMATION
+    ),
 }
 
 

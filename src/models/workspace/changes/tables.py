@@ -3,16 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    ForeignKeyConstraint,
-    Identity,
-    Index,
-    LargeBinary,
-    UniqueConstraint,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -45,23 +36,23 @@ class ChangeSet(SQLModel, table=True):
 
     __tablename__ = "change_set"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         one_of("status", ChangeStatus),
         one_of("source", ChangeSource),
-        CheckConstraint(
+        sa.CheckConstraint(
             "sealed_credentials IS NULL OR completed_at IS NULL", name="closed_without_credentials"
         ),
-        CheckConstraint(
+        sa.CheckConstraint(
             "sealed_request IS NULL OR completed_at IS NULL", name="closed_without_request"
         ),
-        Index("ix_change_set_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
-        Index(
+        sa.Index("ix_change_set_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        sa.Index(
             "ix_change_set_expires_at",
             "expires_at",
-            postgresql_where=text(f"status IN ({listed(WAITING)})"),
+            postgresql_where=sa.text(f"status IN ({listed(WAITING)})"),
         ),
-        Index("ix_change_set_completed_at", "completed_at"),
+        sa.Index("ix_change_set_completed_at", "completed_at"),
     )
 
     id: Id = Field(primary_key=True)
@@ -74,13 +65,13 @@ class ChangeSet(SQLModel, table=True):
     outcomes: list[dict[str, Any]] = Field(sa_type=JSONB)
     sealed_credentials: bytes | None = Field(
         default=None,
-        sa_type=LargeBinary,
+        sa_type=sa.LargeBinary,
         sa_column_kwargs=sealed(lambda row: credentials_place(row.id)),
     )
     request: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
     sealed_request: bytes | None = Field(
         default=None,
-        sa_type=LargeBinary,
+        sa_type=sa.LargeBinary,
         sa_column_kwargs=sealed(lambda row: request_place(row.id)),
     )
     changes: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
@@ -105,9 +96,9 @@ class DryRunChange(SQLModel, table=True):
     __tablename__ = "dry_run_change"
     __table_args__ = ({"prefixes": ["UNLOGGED"]},)
 
-    transaction_id: int = Field(sa_type=BigInteger, primary_key=True)
+    transaction_id: int = Field(sa_type=sa.BigInteger, primary_key=True)
     position: int = Field(
-        sa_type=BigInteger, sa_column_args=[Identity(always=True)], primary_key=True
+        sa_type=sa.BigInteger, sa_column_args=[sa.Identity(always=True)], primary_key=True
     )
     source: str
     subject: str

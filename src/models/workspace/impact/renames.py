@@ -9,14 +9,7 @@ from models.automation.automations.commands import rewrite_version
 from models.content.surfaces.commands import rewrite_block
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.references.rules import (
-    Definition,
-    Reference,
-    Sought,
-    UnknownPlaceError,
-    field_subject,
-    rewritten,
-)
+from models.core.references import rules as reference_rules
 from models.data.databases.field_changes import hold_field, rename_key
 from models.data.databases.shapes import RenameField
 from models.data.fields.commands import rewrite_settings, write_database
@@ -58,7 +51,9 @@ async def rename_field(
     """
     spec = await hold_field(work, actor, database_id, field_id)
     if spec.key != body.key:
-        sought = Sought(subject=field_subject(str(database_id), spec.key))
+        sought = reference_rules.Sought(
+            subject=reference_rules.field_subject(str(database_id), spec.key)
+        )
         namings = [one for one in await namings_of(work, actor, sought) if not one.reference.by_id]
         _check(namings, rewrite=body.rewrite)
         await rename_key(work, actor, database_id, spec, body.key)
@@ -84,9 +79,9 @@ def _check(namings: Sequence[Naming], *, rewrite: bool) -> None:
 
 def _by_definition(
     namings: Sequence[Naming],
-) -> Sequence[tuple[Definition, Sequence[Reference]]]:
+) -> Sequence[tuple[reference_rules.Definition, Sequence[reference_rules.Reference]]]:
     definitions = {id(one.definition): one.definition for one in namings}
-    references: defaultdict[int, list[Reference]] = defaultdict(list)
+    references: defaultdict[int, list[reference_rules.Reference]] = defaultdict(list)
     for one in namings:
         references[id(one.definition)].append(one.reference)
     return [(definition, references[key]) for key, definition in definitions.items()]
@@ -95,15 +90,15 @@ def _by_definition(
 async def _rewrite(
     work: UnitOfWork,
     actor: Actor,
-    definition: Definition,
-    references: Sequence[Reference],
+    definition: reference_rules.Definition,
+    references: Sequence[reference_rules.Reference],
     key: str,
     note: str,
 ) -> None:
     def rewrite(document: JsonObject) -> JsonObject:
         try:
-            return rewritten(document, references, key)
-        except UnknownPlaceError:
+            return reference_rules.rewritten(document, references, key)
+        except reference_rules.UnknownPlaceError:
             raise ConflictError(
                 f"An expression of the {definition.kind} {definition.label} cannot be rewritten."
             ) from None

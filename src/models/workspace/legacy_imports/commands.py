@@ -5,7 +5,7 @@ The row holds the decision; the execution gets a signal afterwards (ADR 0043).
 
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import update
+import sqlalchemy as sa
 
 from models.content.files.rules import Content
 from models.core.access.rules import Principal
@@ -13,43 +13,7 @@ from models.core.base import Id
 from models.core.bounds import require_place_of
 from models.core.lifecycle import commands as lifecycle
 from models.people.workspaces import is_open_workspace
-from models.workspace.legacy_imports import executions
-from models.workspace.legacy_imports.executions import (
-    notify_maker,
-    notify_owners,
-    release,
-    start_execution,
-)
-from models.workspace.legacy_imports.queries import (
-    ApproveLegacyImport,
-    CancelLegacyImport,
-    CreateLegacyImport,
-    LegacyImport,
-    RollBackLegacyImport,
-    UpdateImportWorkspace,
-    entries_of,
-    find_entry,
-    find_run,
-    get_run,
-    holds_data,
-    is_expired,
-    is_finished,
-    is_purged,
-)
-from models.workspace.legacy_imports.rules import (
-    AT_ONCE_CANCELLED,
-    HIDDEN_WINDOW,
-    MAX_ATTEMPTS,
-    RELEASED_IN,
-    RETRIED_IN,
-    REVERSIBLE,
-    RUN_LIFECYCLE,
-    TAKEN_BACK,
-    ImportStage,
-    LegacyImportStatus,
-    Mode,
-    RollbackState,
-)
+from models.workspace.legacy_imports import executions, queries, rules
 from models.workspace.legacy_imports.tables import (
     LEGACY_IMPORTS,
     LegacyImportRun,
@@ -67,7 +31,7 @@ class WrongStatusError(ConflictError):
     """A move that the transition table does not have; the message names the present status."""
 
     def __init__(self, status: str, wanted: str) -> None:
-        shown = LegacyImportStatus(status).value
+        shown = rules.LegacyImportStatus(status).value
         super().__init__(f"The legacy import run is {shown}, so it cannot be {wanted}.")
 
 
@@ -76,10 +40,10 @@ OBJECTS = "legacy-imports"
 
 
 async def create_run(
-    work: UnitOfWork, principal: Principal, run_id: Id, body: CreateLegacyImport
-) -> LegacyImport:
+    work: UnitOfWork, principal: Principal, run_id: Id, body: queries.CreateLegacyImport
+) -> queries.LegacyImport:
     """Accept a bundle that is in the object store. Raises ValidationError for `mode` apply."""
-    if body.mode == Mode.APPLY:
+    if body.mode == rules.Mode.APPLY:
         raise ValidationError.at("mode", "A run begins as a dry run. Approve and start it.")
     return await _accept(
         work, principal, run_id, body.bundle_object_key, body.bundle_checksum, uploaded=False
@@ -88,7 +52,7 @@ async def create_run(
 
 async def create_uploaded_run(
     work: UnitOfWork, principal: Principal, run_id: Id, upload: Content
-) -> LegacyImport:
+) -> queries.LegacyImport:
     """Accept a bundle that was sent with the request. Raises ValidationError for an empty one."""
     if not upload.byte_size:
         raise ValidationError.at("", "The body is empty. Send a bundle, or reference one in JSON.")
@@ -98,37 +62,37 @@ async def create_uploaded_run(
 
 async def _accept(
     work: UnitOfWork, principal: Principal, run_id: Id, key: str, checksum: str, *, uploaded: bool
-) -> LegacyImport:
+) -> queries.LegacyImport:
     row = {
         "id": run_id,
         "bundle_object_key": key,
         "bundle_checksum": checksum,
         "uploaded": uploaded,
-        "mode": Mode.DRY_RUN.value,
+        "mode": rules.Mode.DRY_RUN.value,
         "created_by_user_id": principal.user_id,
         "updated_at": work.now,
     }
     if await lifecycle.accept(work, LEGACY_IMPORTS, row):
         own = legacy_import_run.c.created_by_user_id == principal.user_id
         await require_place_of(work, principal.user_id, LEGACY_IMPORTS, Family.LEGACY_IMPORT, own)
-        await start_execution(work, run_id)
-    return await get_run(work, run_id)
+        await executions.start_execution(work, run_id)
+    return await queries.get_run(work, run_id)
 
 
 _entry = legacy_import_workspace.c
 
 
 async def approve(
-    work: UnitOfWork, principal: Principal, run_id: Id, body: ApproveLegacyImport
-) -> LegacyImport:
+    work: UnitOfWork, principal: Principal, run_id: Id, body: queries.ApproveLegacyImport
+) -> queries.LegacyImport:
     """Let a reviewed run be started. Raises ConflictError, and NotFoundError for an entry."""
-    run = await find_run(work, run_id, lock=True)
-    require_status(run, {LegacyImportStatus.AWAITING_REVIEW}, "approved")
-    entries = await entries_of(work, run_id)
+    run = await queries.find_run(work, run_id, lock=True)
+    require_status(run, {rules.LegacyImportStatus.AWAITING_REVIEW}, "approved")
+    entries = await queries.entries_of(work, run_id)
     if body.selected_workspace_ids is not None:
         selection = chosen_entries(entries, body.selected_workspace_ids)
         await work.execute(
-            update(legacy_import_workspace)
+            sa.update(legacy_import_workspace)
             .where(_entry.run_id == run_id)
             .values(selected=_entry.id.in_([entry.id for entry in selection]), updated_at=work.now)
         )
@@ -138,13 +102,13 @@ async def approve(
     await move_run(
         work,
         run,
-        LegacyImportStatus.APPROVED,
+        rules.LegacyImportStatus.APPROVED,
         approved_at=work.now,
         approved_by_user_id=principal.user_id,
         approval_note=body.note,
     )
     await executions.signal_execution(work, run, "approve")
-    return await get_run(work, run_id)
+    return await queries.get_run(work, run_id)
 
 
 def _check_selection(selection: Sequence[LegacyImportWorkspace]) -> None:
@@ -152,80 +116,90 @@ def _check_selection(selection: Sequence[LegacyImportWorkspace]) -> None:
     if not selection:
         raise ConflictError("No workspace is selected.")
     for entry in selection:
-        if entry.stage == ImportStage.BLOCKED:
+        if entry.stage == rules.ImportStage.BLOCKED:
             reason = entry.errors[0] if entry.errors else "see its errors"
             raise ConflictError(f"The workspace {entry.source_name} is blocked: {reason}")
-        if entry.stage != ImportStage.READY:
+        if entry.stage != rules.ImportStage.READY:
             raise ConflictError(
                 f"The workspace {entry.source_name} is not validated yet. Repeat the dry run."
             )
 
 
-async def start(work: UnitOfWork, run_id: Id) -> LegacyImport:
+async def start(work: UnitOfWork, run_id: Id) -> queries.LegacyImport:
     """Begin to import what is selected of an approved run. Raises ConflictError."""
-    run = await find_run(work, run_id, lock=True)
-    require_status(run, {LegacyImportStatus.APPROVED}, "started")
+    run = await queries.find_run(work, run_id, lock=True)
+    require_status(run, {rules.LegacyImportStatus.APPROVED}, "started")
     await move_run(
-        work, run, LegacyImportStatus.IMPORTING, mode=Mode.APPLY.value, started_at=work.now
+        work,
+        run,
+        rules.LegacyImportStatus.IMPORTING,
+        mode=rules.Mode.APPLY.value,
+        started_at=work.now,
     )
-    of_run = update(legacy_import_workspace).where(_entry.run_id == run_id)
+    of_run = sa.update(legacy_import_workspace).where(_entry.run_id == run_id)
     await work.execute(
         of_run.where(_entry.selected).values(
-            stage=ImportStage.QUEUED.value, attempt=1, counts={}, progress={}, updated_at=work.now
+            stage=rules.ImportStage.QUEUED.value,
+            attempt=1,
+            counts={},
+            progress={},
+            updated_at=work.now,
         )
     )
     await work.execute(
-        of_run.where(~_entry.selected).values(stage=ImportStage.SKIPPED.value, updated_at=work.now)
+        of_run.where(~_entry.selected).values(
+            stage=rules.ImportStage.SKIPPED.value, updated_at=work.now
+        )
     )
     await executions.signal_execution(work, run, "start")
-    return await get_run(work, run_id)
+    return await queries.get_run(work, run_id)
 
 
-async def repeat_dry_run(work: UnitOfWork, run_id: Id) -> LegacyImport:
+async def repeat_dry_run(work: UnitOfWork, run_id: Id) -> queries.LegacyImport:
     """Check the selected workspaces of a run that awaits review again. Raises ConflictError."""
-    run = await find_run(work, run_id, lock=True)
-    require_status(run, {LegacyImportStatus.AWAITING_REVIEW}, "checked again")
+    run = await queries.find_run(work, run_id, lock=True)
+    require_status(run, {rules.LegacyImportStatus.AWAITING_REVIEW}, "checked again")
     await _check_again(work, run, "dry_run")
-    return await get_run(work, run_id)
+    return await queries.get_run(work, run_id)
 
 
 async def _check_again(
     work: UnitOfWork, run: LegacyImportRun, decision: str, entry_id: Id | None = None
 ) -> None:
     """Check the selected workspaces of a run again, or one of them."""
-    stale = update(legacy_import_workspace).where(_entry.run_id == run.id, _entry.selected)
+    stale = sa.update(legacy_import_workspace).where(_entry.run_id == run.id, _entry.selected)
     if entry_id is not None:
         stale = stale.where(_entry.id == entry_id)
     await work.execute(
-        stale.values(stage=ImportStage.QUEUED.value, progress={}, updated_at=work.now)
+        stale.values(stage=rules.ImportStage.QUEUED.value, progress={}, updated_at=work.now)
     )
-    await move_run(work, run, LegacyImportStatus.DRY_RUNNING)
+    await move_run(work, run, rules.LegacyImportStatus.DRY_RUNNING)
     await executions.signal_execution(work, run, decision)
 
 
 async def update_workspace(
-    work: UnitOfWork, run_id: Id, entry_id: Id, body: UpdateImportWorkspace
-) -> LegacyImport:
+    work: UnitOfWork, run_id: Id, entry_id: Id, body: queries.UpdateImportWorkspace
+) -> queries.LegacyImport:
     """Select a workspace, or choose where it goes; what was not checked so is checked.
 
     Raises ConflictError, and NotFoundError for an unknown entry or target.
     """
-    run = await find_run(work, run_id, lock=True)
-    entry = await find_entry(work, run_id, entry_id)
+    run = await queries.find_run(work, run_id, lock=True)
+    entry = await queries.find_entry(work, run_id, entry_id)
     given = body.model_dump(include=body.model_fields_set)
     target = given.get("target_workspace_id", entry.target_workspace_id)
     if body.target_workspace_id and not await is_open_workspace(work, body.target_workspace_id):
         raise NotFoundError("workspace")
-    require_status(run, {LegacyImportStatus.AWAITING_REVIEW}, "changed")
+    require_status(run, {rules.LegacyImportStatus.AWAITING_REVIEW}, "changed")
     selected = entry.selected if given.get("selected") is None else given["selected"]
     remapped = target != entry.target_workspace_id
     if target is not None and any(
         one.target_workspace_id == target and one.id != entry_id
-        for one in await entries_of(work, run_id)
+        for one in await queries.entries_of(work, run_id)
     ):
         raise ConflictError("Another workspace of the run already has this target.")
     await work.execute(
-        update(legacy_import_workspace)
+        sa.update(legacy_import_workspace)
         .where(_entry.id == entry_id)
         .values(
             selected=selected,
@@ -234,154 +208,164 @@ async def update_workspace(
             updated_at=work.now,
         )
     )
-    if selected and (remapped or entry.stage == ImportStage.QUEUED):
+    if selected and (remapped or entry.stage == rules.ImportStage.QUEUED):
         await _check_again(work, run, "reselect", entry_id)
     elif remapped:
         await work.execute(
-            update(legacy_import_workspace)
+            sa.update(legacy_import_workspace)
             .where(_entry.id == entry_id)
-            .values(stage=ImportStage.QUEUED.value, progress={})
+            .values(stage=rules.ImportStage.QUEUED.value, progress={})
         )
-    return await get_run(work, run_id)
+    return await queries.get_run(work, run_id)
 
 
 async def cancel(
-    work: UnitOfWork, principal: Principal, run_id: Id, body: CancelLegacyImport
-) -> LegacyImport:
+    work: UnitOfWork, principal: Principal, run_id: Id, body: queries.CancelLegacyImport
+) -> queries.LegacyImport:
     """Cancel a run; unfinished workspaces are rolled back. Finished ones stay as they are.
 
     Raises ConflictError while the run is cancelled or rolled back already.
     """
-    run = await find_run(work, run_id, lock=True)
-    if run.status in RUN_LIFECYCLE.at_rest:
-        return await get_run(work, run_id)
-    require_status(run, AT_ONCE_CANCELLED | TAKEN_BACK, "cancelled")
+    run = await queries.find_run(work, run_id, lock=True)
+    if run.status in rules.RUN_LIFECYCLE.at_rest:
+        return await queries.get_run(work, run_id)
+    require_status(run, rules.AT_ONCE_CANCELLED | rules.TAKEN_BACK, "cancelled")
     who = {"canceled_by_user_id": principal.user_id, "cancellation_reason": body.reason}
-    if run.status in TAKEN_BACK:
-        await move_run(work, run, LegacyImportStatus.CANCELLING, **who)
+    if run.status in rules.TAKEN_BACK:
+        await move_run(work, run, rules.LegacyImportStatus.CANCELLING, **who)
         await executions.signal_execution(work, run, "cancel")
-        return await get_run(work, run_id)
-    await move_run(work, run, LegacyImportStatus.CANCELLED, completed_at=work.now, **who)
+        return await queries.get_run(work, run_id)
+    await move_run(work, run, rules.LegacyImportStatus.CANCELLED, completed_at=work.now, **who)
     await work.execute(
-        update(legacy_import_workspace)
+        sa.update(legacy_import_workspace)
         .where(_entry.run_id == run_id)
-        .values(stage=ImportStage.CANCELLED.value, updated_at=work.now)
+        .values(stage=rules.ImportStage.CANCELLED.value, updated_at=work.now)
     )
     await executions.cancel_execution(work, run)
     if run.created_by_user_id != principal.user_id:
-        await notify_maker(work, run, LegacyImportStatus.CANCELLED, body.reason or "")
-    return await get_run(work, run_id)
+        await executions.notify_maker(
+            work, run, rules.LegacyImportStatus.CANCELLED, body.reason or ""
+        )
+    return await queries.get_run(work, run_id)
 
 
-async def retry_workspace(work: UnitOfWork, run_id: Id, entry_id: Id) -> LegacyImport:
+async def retry_workspace(work: UnitOfWork, run_id: Id, entry_id: Id) -> queries.LegacyImport:
     """Continue with a workspace whose import failed, from its last chunk. Raises ConflictError."""
-    run = await find_run(work, run_id, lock=True)
-    entry = await find_entry(work, run_id, entry_id)
-    require_status(run, RETRIED_IN, "retried")
-    if entry.stage != ImportStage.FAILED or entry.rollback_state != RollbackState.NONE:
+    run = await queries.find_run(work, run_id, lock=True)
+    entry = await queries.find_entry(work, run_id, entry_id)
+    require_status(run, rules.RETRIED_IN, "retried")
+    if entry.stage != rules.ImportStage.FAILED or entry.rollback_state != rules.RollbackState.NONE:
         raise ConflictError(
             f"The workspace {entry.source_name} is {entry.stage}. Only failed ones can be retried."
         )
-    if entry.attempt >= MAX_ATTEMPTS:
+    if entry.attempt >= rules.MAX_ATTEMPTS:
         raise ConflictError(
             f"The workspace {entry.source_name} has failed {entry.attempt} times."
             " Roll it back instead."
         )
     await work.execute(
-        update(legacy_import_workspace)
+        sa.update(legacy_import_workspace)
         .where(_entry.id == entry_id)
         .values(
-            stage=entry.progress.get("stage", ImportStage.CREATING.value),
+            stage=entry.progress.get("stage", rules.ImportStage.CREATING.value),
             attempt=entry.attempt + 1,
             updated_at=work.now,
         )
     )
-    if run.status == LegacyImportStatus.IMPORTING:
+    if run.status == rules.LegacyImportStatus.IMPORTING:
         await executions.signal_execution(work, run, "retry_workspace")
-    elif run.status == LegacyImportStatus.VERIFYING:
-        await move_run(work, run, LegacyImportStatus.IMPORTING)
+    elif run.status == rules.LegacyImportStatus.VERIFYING:
+        await move_run(work, run, rules.LegacyImportStatus.IMPORTING)
         await executions.signal_execution(work, run, "retry_workspace")
     else:
-        await _go_on(work, run, LegacyImportStatus.IMPORTING, "retry")
-    return await get_run(work, run_id)
+        await _go_on(work, run, rules.LegacyImportStatus.IMPORTING, "retry")
+    return await queries.get_run(work, run_id)
 
 
-async def release_finished(work: UnitOfWork, run_id: Id, keys: KeyRing) -> LegacyImport:
+async def release_finished(work: UnitOfWork, run_id: Id, keys: KeyRing) -> queries.LegacyImport:
     """Show the workspaces that were verified before a run was cancelled.
 
     Raises ConflictError where there is none, or when the retention may have removed parts of it.
     """
-    run = await find_run(work, run_id, lock=True)
-    require_status(run, RELEASED_IN, "released")
-    finished = [one for one in await entries_of(work, run_id) if is_finished(one)]
+    run = await queries.find_run(work, run_id, lock=True)
+    require_status(run, rules.RELEASED_IN, "released")
+    finished = [one for one in await queries.entries_of(work, run_id) if queries.is_finished(one)]
     if not finished:
         raise ConflictError(
             f"The legacy import run is {run.status}, and has no finished hidden workspaces."
         )
-    if is_purged(run, work.now):
+    if queries.is_purged(run, work.now):
         raise ConflictError(
             f"The legacy import run is {run.status}, and its hidden workspaces were removed after"
-            f" {HIDDEN_WINDOW.days} days. Import the bundle again."
+            f" {rules.HIDDEN_WINDOW.days} days. Import the bundle again."
         )
-    await release(work, run, finished, keys)
-    await notify_owners(work, run, LegacyImportStatus(run.status), finished)
-    return await get_run(work, run_id)
+    await executions.release(work, run, finished, keys)
+    await executions.notify_owners(work, run, rules.LegacyImportStatus(run.status), finished)
+    return await queries.get_run(work, run_id)
 
 
 async def roll_back(
-    work: UnitOfWork, principal: Principal, run_id: Id, body: RollBackLegacyImport
-) -> LegacyImport:
+    work: UnitOfWork, principal: Principal, run_id: Id, body: queries.RollBackLegacyImport
+) -> queries.LegacyImport:
     """Roll back the import of an ended run, for 30 days. Raises ConflictError."""
-    run = await find_run(work, run_id, lock=True)
-    require_status(run, REVERSIBLE, "rolled back")
-    entries = await entries_of(work, run_id)
+    run = await queries.find_run(work, run_id, lock=True)
+    require_status(run, rules.REVERSIBLE, "rolled back")
+    entries = await queries.entries_of(work, run_id)
     if body.workspace_ids is None:
-        selection = [entry for entry in entries if holds_data(entry)]
+        selection = [entry for entry in entries if queries.holds_data(entry)]
     else:
         selection = chosen_entries(entries, body.workspace_ids)
-    if is_expired(run, work.now):
+    if queries.is_expired(run, work.now):
         raise ConflictError("The run ended more than 30 days ago and can no longer be rolled back.")
-    empty = next((entry for entry in selection if not holds_data(entry)), None)
+    empty = next((entry for entry in selection if not queries.holds_data(entry)), None)
     if not selection or empty is not None:
         what = "run" if empty is None else f"workspace {empty.source_name}"
         raise ConflictError(
             f"The legacy import run is {run.status}, and the {what} has nothing to roll back."
         )
-    if not body.force and all(entry.rollback_state == RollbackState.PARTIAL for entry in selection):
+    if not body.force and all(
+        entry.rollback_state == rules.RollbackState.PARTIAL for entry in selection
+    ):
         raise ConflictError(
             f"The legacy import run is {run.status}. Set force to also remove data edited since the"
             " import."
         )
     await work.execute(
-        update(legacy_import_workspace)
+        sa.update(legacy_import_workspace)
         .where(_entry.id.in_([entry.id for entry in selection]))
-        .values(rollback_state=RollbackState.REQUESTED.value, last_error=None, updated_at=work.now)
+        .values(
+            rollback_state=rules.RollbackState.REQUESTED.value, last_error=None, updated_at=work.now
+        )
     )
     await _go_on(
         work,
         run,
-        LegacyImportStatus.ROLLING_BACK,
+        rules.LegacyImportStatus.ROLLING_BACK,
         "rollback",
         rollback_requested_by_user_id=principal.user_id,
         rollback_reason=body.reason,
         rollback_force=body.force,
     )
-    return await get_run(work, run_id)
+    return await queries.get_run(work, run_id)
 
 
 async def _go_on(
-    work: UnitOfWork, run: LegacyImportRun, target: LegacyImportStatus, kind: str, **values: object
+    work: UnitOfWork,
+    run: LegacyImportRun,
+    target: rules.LegacyImportStatus,
+    kind: str,
+    **values: object,
 ) -> None:
     """Give a run at rest another execution, of its own id."""
     number = run.executions + 1
     execution = f"{kind}/{number}"
-    kept = {"completed_at": None} if target == LegacyImportStatus.IMPORTING else {}
+    kept = {"completed_at": None} if target == rules.LegacyImportStatus.IMPORTING else {}
     await move_run(work, run, target, execution=execution, executions=number, **kept, **values)
     await executions.start_execution(work, run.id, execution)
 
 
 async def move_run(
-    work: UnitOfWork, run: LegacyImportRun, target: LegacyImportStatus, **values: object
+    work: UnitOfWork, run: LegacyImportRun, target: rules.LegacyImportStatus, **values: object
 ) -> None:
     """Bring a locked run to another status, which it may reach from its own."""
     moved = await lifecycle.move(
@@ -391,7 +375,7 @@ async def move_run(
 
 
 def require_status(
-    run: LegacyImportRun, statuses: Collection[LegacyImportStatus], action: str
+    run: LegacyImportRun, statuses: Collection[rules.LegacyImportStatus], action: str
 ) -> None:
     """Raises WrongStatusError for a run that is in none of the statuses."""
     if run.status not in statuses:

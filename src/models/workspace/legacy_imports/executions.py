@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import delete, select, update
+import sqlalchemy as sa
 
 from models.core.access.rules import Role
 from models.core.base import Id, JsonObject
@@ -17,19 +17,8 @@ from models.people.workspaces import reveal_workspace
 from models.workspace.bundles.applying import conclude, show
 from models.workspace.bundles.references import forget_run
 from models.workspace.bundles.unpacking import load_contents, remove_unpacked
+from models.workspace.legacy_imports import rules
 from models.workspace.legacy_imports.queries import decisive, entries_of
-from models.workspace.legacy_imports.rules import (
-    AT_ONCE_CANCELLED,
-    END_WITH_DATA,
-    RUN_LIFECYCLE,
-    ImportStage,
-    LegacyImportStatus,
-    LifecycleState,
-    RollbackState,
-    Step,
-    StepKind,
-    next_step,
-)
 from models.workspace.legacy_imports.stages import Held
 from models.workspace.legacy_imports.tables import (
     LEGACY_IMPORTS,
@@ -106,7 +95,7 @@ def workflow_id(run: Executed) -> str:
 _entry = legacy_import_workspace.c
 
 
-async def advance(work: UnitOfWork, run_id: Id, execution: str, keys: KeyRing) -> Step | None:
+async def advance(work: UnitOfWork, run_id: Id, execution: str, keys: KeyRing) -> rules.Step | None:
     """Bring a run as far as its rows say; what its execution is to do there.
 
     None for an execution that is no longer that of the run.
@@ -115,8 +104,8 @@ async def advance(work: UnitOfWork, run_id: Id, execution: str, keys: KeyRing) -
     if run is None or run.execution != execution:
         return None
     entries = await entries_of(work, run_id)
-    status = LegacyImportStatus(run.status)
-    while (step := next_step(status, decisive(entries))).kind == StepKind.MOVE:
+    status = rules.LegacyImportStatus(run.status)
+    while (step := rules.next_step(status, decisive(entries))).kind == rules.StepKind.MOVE:
         await _enter(work, run, step.status, entries, keys)
         status = step.status
         entries = await entries_of(work, run_id)
@@ -126,55 +115,60 @@ async def advance(work: UnitOfWork, run_id: Id, execution: str, keys: KeyRing) -
 async def _enter(
     work: UnitOfWork,
     run: LegacyImportRun,
-    status: LegacyImportStatus,
+    status: rules.LegacyImportStatus,
     entries: Sequence[LegacyImportWorkspace],
     keys: KeyRing,
 ) -> None:
     """Move a run along the table, with what belongs to the move."""
     values: dict[str, Any] = {"updated_at": work.now}
-    if status in RUN_LIFECYCLE.at_rest and run.status != LegacyImportStatus.ROLLING_BACK:
+    if (
+        status in rules.RUN_LIFECYCLE.at_rest
+        and run.status != rules.LegacyImportStatus.ROLLING_BACK
+    ):
         values["completed_at"] = work.now
-    if status in END_WITH_DATA:
-        done = [one for one in entries if one.stage == ImportStage.DONE]
+    if status in rules.END_WITH_DATA:
+        done = [one for one in entries if one.stage == rules.ImportStage.DONE]
         await release(work, run, done, keys)
         await notify_owners(work, run, status, done)
     moved = await lifecycle.move(work, LEGACY_IMPORTS, run.id, status, **values)
     assert moved, f"no move leads from {run.status} to {status}"
     await notify_maker(work, run, status)
-    if status == LegacyImportStatus.CANCELLED:
+    if status == rules.LegacyImportStatus.CANCELLED:
         await cancel_execution(work, run)
 
 
 async def fail_run(work: UnitOfWork, run_id: Id, errors: Sequence[str]) -> None:
     """End an open run that cannot be imported, with the reasons."""
     run = await _locked(work, run_id)
-    if run is not None and run.status in RUN_LIFECYCLE.open:
-        await _close(work, run, LegacyImportStatus.FAILED, errors)
+    if run is not None and run.status in rules.RUN_LIFECYCLE.open:
+        await _close(work, run, rules.LegacyImportStatus.FAILED, errors)
 
 
 async def abandon(work: UnitOfWork, run_id: Id, reason: str, *, cancelled: bool) -> bool:
     """Close a run whose execution is lost, with the reason; False when it was closed before."""
     run = await _locked(work, run_id)
-    if run is None or run.status not in RUN_LIFECYCLE.open:
+    if run is None or run.status not in rules.RUN_LIFECYCLE.open:
         return False
-    end = LegacyImportStatus.FAILED
-    if cancelled and run.status in AT_ONCE_CANCELLED:
-        end = LegacyImportStatus.CANCELLED
-    if run.status == LegacyImportStatus.ROLLING_BACK:
-        end = LegacyImportStatus.ROLLBACK_FAILED
+    end = rules.LegacyImportStatus.FAILED
+    if cancelled and run.status in rules.AT_ONCE_CANCELLED:
+        end = rules.LegacyImportStatus.CANCELLED
+    if run.status == rules.LegacyImportStatus.ROLLING_BACK:
+        end = rules.LegacyImportStatus.ROLLBACK_FAILED
         await work.execute(
-            update(legacy_import_workspace)
+            sa.update(legacy_import_workspace)
             .where(
                 _entry.run_id == run_id,
-                _entry.rollback_state.in_([RollbackState.REQUESTED, RollbackState.RUNNING]),
+                _entry.rollback_state.in_(
+                    [rules.RollbackState.REQUESTED, rules.RollbackState.RUNNING]
+                ),
             )
-            .values(rollback_state=RollbackState.FAILED.value, last_error=reason)
+            .values(rollback_state=rules.RollbackState.FAILED.value, last_error=reason)
         )
     return await _close(work, run, end, [*run.errors, reason])
 
 
 async def _close(
-    work: UnitOfWork, run: LegacyImportRun, end: LegacyImportStatus, errors: Sequence[str]
+    work: UnitOfWork, run: LegacyImportRun, end: rules.LegacyImportStatus, errors: Sequence[str]
 ) -> bool:
     """End a locked run out of its turn; False where no move leads there."""
     has_moved = await lifecycle.move(
@@ -192,7 +186,7 @@ async def _close(
 
 
 async def _locked(work: UnitOfWork, run_id: Id) -> LegacyImportRun | None:
-    statement = select(legacy_import_run).where(legacy_import_run.c.id == run_id)
+    statement = sa.select(legacy_import_run).where(legacy_import_run.c.id == run_id)
     return await work.first(statement.with_for_update(), of=LegacyImportRun)
 
 
@@ -204,7 +198,10 @@ async def release(
 ) -> None:
     """Let people see the workspaces of these entries that are hidden."""
     for entry in entries:
-        if entry.lifecycle_state != LifecycleState.HIDDEN or entry.target_workspace_id is None:
+        if (
+            entry.lifecycle_state != rules.LifecycleState.HIDDEN
+            or entry.target_workspace_id is None
+        ):
             continue
         target = Held(run, entry).target(keys)
         if entry.creates:
@@ -213,10 +210,10 @@ async def release(
             await show(work, target)
         await conclude(work, target)
         await work.execute(
-            update(legacy_import_workspace)
+            sa.update(legacy_import_workspace)
             .where(legacy_import_workspace.c.id == entry.id)
             .values(
-                lifecycle_state=LifecycleState.LIVE.value,
+                lifecycle_state=rules.LifecycleState.LIVE.value,
                 # What is changed from here on belongs to people.
                 imported_at=work.now,
                 updated_at=work.now,
@@ -224,20 +221,20 @@ async def release(
         )
 
 
-_TITLES: Mapping[LegacyImportStatus, str] = {
-    LegacyImportStatus.AWAITING_REVIEW: "Legacy import ready for review",
-    LegacyImportStatus.COMPLETED: "Legacy import completed",
-    LegacyImportStatus.COMPLETED_WITH_WARNINGS: "Legacy import completed with warnings",
-    LegacyImportStatus.FAILED: "Legacy import failed",
-    LegacyImportStatus.CANCELLED: "Legacy import cancelled",
-    LegacyImportStatus.ROLLED_BACK: "Legacy import rolled back",
-    LegacyImportStatus.ROLLBACK_FAILED: "Legacy import rollback failed",
+_TITLES: Mapping[rules.LegacyImportStatus, str] = {
+    rules.LegacyImportStatus.AWAITING_REVIEW: "Legacy import ready for review",
+    rules.LegacyImportStatus.COMPLETED: "Legacy import completed",
+    rules.LegacyImportStatus.COMPLETED_WITH_WARNINGS: "Legacy import completed with warnings",
+    rules.LegacyImportStatus.FAILED: "Legacy import failed",
+    rules.LegacyImportStatus.CANCELLED: "Legacy import cancelled",
+    rules.LegacyImportStatus.ROLLED_BACK: "Legacy import rolled back",
+    rules.LegacyImportStatus.ROLLBACK_FAILED: "Legacy import rollback failed",
 }
 """The titles for the creator of a run: when it needs a decision, and at each end."""
 
 
 async def notify_maker(
-    work: UnitOfWork, run: LegacyImportRun, status: LegacyImportStatus, reason: str = ""
+    work: UnitOfWork, run: LegacyImportRun, status: rules.LegacyImportStatus, reason: str = ""
 ) -> None:
     """Notify the creator of a run of its new status, if it is one of those.
 
@@ -266,7 +263,7 @@ async def notify_maker(
 async def notify_owners(
     work: UnitOfWork,
     run: LegacyImportRun,
-    status: LegacyImportStatus,
+    status: rules.LegacyImportStatus,
     entries: Sequence[LegacyImportWorkspace],
 ) -> None:
     """Notify, in each workspace that was released, its owners, except the creator of the run."""
@@ -286,7 +283,7 @@ async def notify_owners(
         await notify(work, place, {*owners} - {run.created_by_user_id}, notice)
 
 
-def _data(run: LegacyImportRun, status: LegacyImportStatus) -> JsonObject:
+def _data(run: LegacyImportRun, status: rules.LegacyImportStatus) -> JsonObject:
     return {"legacyImportRunId": str(run.id), "status": status.value}
 
 
@@ -300,8 +297,8 @@ async def purge_legacy_imports(database: Database, store: ObjectStore, before: d
     """
     async with database.reading() as work:
         old = (
-            select(legacy_import_run)
-            .where(_run.completed_at < before, _run.status.in_(sorted(RUN_LIFECYCLE.at_rest)))
+            sa.select(legacy_import_run)
+            .where(_run.completed_at < before, _run.status.in_(sorted(rules.RUN_LIFECYCLE.at_rest)))
             .order_by(_run.completed_at)
             .limit(1)
         )
@@ -315,5 +312,5 @@ async def purge_legacy_imports(database: Database, store: ObjectStore, before: d
         await store.delete(run.bundle_object_key)
     async with database.transaction() as work:
         await forget_run(work, run.id)
-        await work.execute(delete(legacy_import_run).where(_run.id == run.id))
+        await work.execute(sa.delete(legacy_import_run).where(_run.id == run.id))
     return 1

@@ -7,25 +7,14 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Annotated, Protocol
 
+import sqlalchemy as sa
 from pydantic import Field
-from sqlalchemy import select
 
 from models.core.base import Id, Input, InputId, Moment, Shape, example
 from models.core.lifecycle.lost_workers import with_worker_wait
 from models.core.page_addresses import legacy_import_page
 from models.core.pagination import Listed, PageRequest
-from models.workspace.legacy_imports.rules import (
-    HIDDEN_WINDOW,
-    ROLLBACK_WINDOW,
-    WORKED_ON,
-    Entry,
-    ImportStage,
-    LegacyImportStatus,
-    LifecycleState,
-    Mode,
-    Outcome,
-    RollbackState,
-)
+from models.workspace.legacy_imports import rules
 from models.workspace.legacy_imports.tables import (
     LegacyImportRun,
     LegacyImportWorkspace,
@@ -60,7 +49,7 @@ class CreateLegacyImport(Input):
 
     bundle_object_key: Annotated[str, Field(max_length=1024, pattern=OBJECT_KEY)]
     bundle_checksum: Annotated[str, Field(pattern=CHECKSUM)]
-    mode: Mode | None = None
+    mode: rules.Mode | None = None
 
 
 class ApproveLegacyImport(Input):
@@ -126,7 +115,7 @@ class VerifiedSample(Shape):
 class Verification(Shape):
     """The verification of an import; empty before."""
 
-    outcome: Outcome | None = None
+    outcome: rules.Outcome | None = None
     counts: dict[str, VerifiedCount] = Field(default_factory=dict)
     samples: dict[str, VerifiedSample] = Field(default_factory=dict)
 
@@ -151,15 +140,15 @@ class ImportWorkspaceEntry(Shape):
     source_name: str
     target_workspace_id: Id | None
     selected: bool
-    stage: ImportStage
-    lifecycle_state: LifecycleState
+    stage: rules.ImportStage
+    lifecycle_state: rules.LifecycleState
     source_counts: dict[str, int]
     counts: dict[str, int]
     warnings: list[str]
     errors: list[str]
     verification: Verification
     progress: StageProgress | None
-    rollback_state: RollbackState
+    rollback_state: rules.RollbackState
     attempt: int
     last_error: str | None
 
@@ -176,8 +165,8 @@ class LegacyImport(Shape):
     source_snapshot_timestamp: str | None
     source_version: str | None
     converter_version: str | None
-    status: LegacyImportStatus
-    mode: Mode
+    status: rules.LegacyImportStatus
+    mode: rules.Mode
     selected_workspace_count: int
     source_counts: dict[str, int]
     target_counts: dict[str, int]
@@ -220,22 +209,22 @@ class ImportRunRow(Protocol):
 
 _run = legacy_import_run.c
 _entry = legacy_import_workspace.c
-_WRITTEN = frozenset({LifecycleState.HIDDEN, LifecycleState.LIVE})
+_WRITTEN = frozenset({rules.LifecycleState.HIDDEN, rules.LifecycleState.LIVE})
 
 
 async def get_run(work: UnitOfWork, run_id: Id) -> LegacyImport:
     """A run with its workspaces. Raises NotFoundError."""
     row = await find_run(work, run_id)
     shown = _shown(row, await entries_of(work, row.id), work.now)
-    return await with_worker_wait(work, shown, is_open=row.status in WORKED_ON)
+    return await with_worker_wait(work, shown, is_open=row.status in rules.WORKED_ON)
 
 
 async def list_runs(work: UnitOfWork, page: PageRequest) -> LegacyImportList:
     """The runs, newest first, with their workspaces."""
     run_page = await page.descending(
-        work, select(legacy_import_run), _run.created_at, _run.id, of=LegacyImportRun
+        work, sa.select(legacy_import_run), _run.created_at, _run.id, of=LegacyImportRun
     )
-    theirs = select(legacy_import_workspace).where(
+    theirs = sa.select(legacy_import_workspace).where(
         _entry.run_id.in_([run.id for run in run_page.items])
     )
     rows = await work.rows(
@@ -248,7 +237,7 @@ async def list_runs(work: UnitOfWork, page: PageRequest) -> LegacyImportList:
 
 async def find_run(work: UnitOfWork, run_id: Id, *, lock: bool = False) -> LegacyImportRun:
     """The row of a run, locked until the transaction ends if asked for. Raises NotFoundError."""
-    statement = select(legacy_import_run).where(_run.id == run_id)
+    statement = sa.select(legacy_import_run).where(_run.id == run_id)
     if lock:
         statement = statement.with_for_update()
     return await work.one(statement, "legacy import run", of=LegacyImportRun)
@@ -256,14 +245,14 @@ async def find_run(work: UnitOfWork, run_id: Id, *, lock: bool = False) -> Legac
 
 async def entries_of(work: UnitOfWork, run_id: Id) -> Sequence[LegacyImportWorkspace]:
     """The workspaces of a run, in the order of its bundle."""
-    statement = select(legacy_import_workspace).where(_entry.run_id == run_id)
+    statement = sa.select(legacy_import_workspace).where(_entry.run_id == run_id)
     return await work.rows(statement.order_by(_entry.position), of=LegacyImportWorkspace)
 
 
 async def find_entry(work: UnitOfWork, run_id: Id, entry_id: Id) -> LegacyImportWorkspace:
     """A workspace of a run. Raises NotFoundError."""
     return await work.one(
-        select(legacy_import_workspace).where(_entry.run_id == run_id, _entry.id == entry_id),
+        sa.select(legacy_import_workspace).where(_entry.run_id == run_id, _entry.id == entry_id),
         "workspace of the legacy import run",
         of=LegacyImportWorkspace,
     )
@@ -271,21 +260,21 @@ async def find_entry(work: UnitOfWork, run_id: Id, entry_id: Id) -> LegacyImport
 
 async def find_entry_by_id(work: UnitOfWork, entry_id: Id) -> LegacyImportWorkspace:
     """A workspace of any run. Raises NotFoundError."""
-    statement = select(legacy_import_workspace).where(_entry.id == entry_id)
+    statement = sa.select(legacy_import_workspace).where(_entry.id == entry_id)
     return await work.one(statement, "workspace of a legacy import run", of=LegacyImportWorkspace)
 
 
-def decisive(rows: Sequence[LegacyImportWorkspace]) -> list[Entry]:
+def decisive(rows: Sequence[LegacyImportWorkspace]) -> list[rules.Entry]:
     """The facts that decide about the workspaces of a run."""
     return [
-        Entry(
+        rules.Entry(
             id=row.id,
             selected=row.selected,
-            stage=ImportStage(row.stage),
-            lifecycle_state=LifecycleState(row.lifecycle_state),
-            rollback_state=RollbackState(row.rollback_state),
+            stage=rules.ImportStage(row.stage),
+            lifecycle_state=rules.LifecycleState(row.lifecycle_state),
+            rollback_state=rules.RollbackState(row.rollback_state),
             warned=bool(row.warnings)
-            or row.verification.get("outcome") == Outcome.WITHIN_TOLERANCE,
+            or row.verification.get("outcome") == rules.Outcome.WITHIN_TOLERANCE,
         )
         for row in rows
     ]
@@ -293,12 +282,12 @@ def decisive(rows: Sequence[LegacyImportWorkspace]) -> list[Entry]:
 
 def is_expired(run: LegacyImportRun, now: datetime) -> bool:
     """True when it is too late to roll a run back."""
-    return run.completed_at is not None and run.completed_at + ROLLBACK_WINDOW < now
+    return run.completed_at is not None and run.completed_at + rules.ROLLBACK_WINDOW < now
 
 
 def is_purged(run: LegacyImportRun, now: datetime) -> bool:
     """True when what a run keeps hidden may be gone: it is removed as what is in the trash."""
-    return run.started_at is not None and run.started_at + HIDDEN_WINDOW < now
+    return run.started_at is not None and run.started_at + rules.HIDDEN_WINDOW < now
 
 
 def holds_data(row: LegacyImportWorkspace) -> bool:
@@ -309,9 +298,9 @@ def holds_data(row: LegacyImportWorkspace) -> bool:
 def is_finished(row: LegacyImportWorkspace) -> bool:
     """True when a workspace is whole and verified, and still hidden."""
     return (
-        row.stage == ImportStage.DONE
-        and row.lifecycle_state == LifecycleState.HIDDEN
-        and row.rollback_state == RollbackState.NONE
+        row.stage == rules.ImportStage.DONE
+        and row.lifecycle_state == rules.LifecycleState.HIDDEN
+        and row.rollback_state == rules.RollbackState.NONE
     )
 
 
@@ -325,7 +314,7 @@ def _shown(
     of_entries = [
         f"{row.source_name}: {error}" for row in rows if row.selected for error in row.errors
     ]
-    until = None if run.completed_at is None else run.completed_at + ROLLBACK_WINDOW
+    until = None if run.completed_at is None else run.completed_at + rules.ROLLBACK_WINDOW
     columns = {name: getattr(run, name) for name in _COLUMNS}
     return LegacyImport.model_validate(
         {
@@ -354,14 +343,14 @@ def _shown_entry(
     if at.get("total"):
         fields["progress"] = {"stage": row.stage, "done": at["done"], "total": at["total"]}
     shown = ImportWorkspaceEntry.model_validate(fields)
-    if row.rollback_state == RollbackState.NONE and holds_data(row) and is_expired(run, now):
-        shown.rollback_state = RollbackState.EXPIRED
+    if row.rollback_state == rules.RollbackState.NONE and holds_data(row) and is_expired(run, now):
+        shown.rollback_state = rules.RollbackState.EXPIRED
     return shown
 
 
 async def known_runs(work: UnitOfWork, run_ids: Collection[Id]) -> set[Id]:
     """The runs among these that have a row."""
-    found = select(legacy_import_run.c.id).where(legacy_import_run.c.id.in_(run_ids))
+    found = sa.select(legacy_import_run.c.id).where(legacy_import_run.c.id.in_(run_ids))
     return {row.id for row in await work.rows(found)}
 
 
@@ -369,5 +358,5 @@ async def named_bundles(work: UnitOfWork, object_keys: Collection[str]) -> set[s
     """The objects among these that are the bundle of a run."""
     key = legacy_import_run.c.bundle_object_key
     return {
-        row.bundle_object_key for row in await work.rows(select(key).where(key.in_(object_keys)))
+        row.bundle_object_key for row in await work.rows(sa.select(key).where(key.in_(object_keys)))
     }

@@ -7,22 +7,7 @@ by force. Then a workspace that the import made goes as a whole.
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    ForeignKeyConstraint,
-    FromClause,
-    Table,
-    Uuid,
-    and_,
-    any_,
-    exists,
-    false,
-    func,
-    literal,
-    or_,
-    select,
-)
+import sqlalchemy as sa
 
 from models.core.base import Id
 from models.core.bundles import BundleKind, Stage
@@ -31,12 +16,7 @@ from models.messages.workspace_events.log import purge_events_of
 from models.people.workspaces import purge_workspace
 from models.workspace.bundles.references import forget_gone, forget_ids, newest_targets, targets_of
 from models.workspace.bundles.registry import KINDS
-from models.workspace.legacy_imports.rules import (
-    ImportStage,
-    LegacyImportStatus,
-    LifecycleState,
-    RollbackState,
-)
+from models.workspace.legacy_imports import rules
 from models.workspace.legacy_imports.stages import Held, record
 from models.workspace.legacy_imports.tables import LegacyImportWorkspace
 from runtime.database import UnitOfWork
@@ -114,12 +94,12 @@ async def _remove_at(work: UnitOfWork, locked_entry: Held, place: _Place) -> tup
             return 0, _Place(place.kind)
         if entry.creates and _by_force(locked_entry):
             # What others added to a workspace that goes as a whole.
-            others = select(kind.table.c.id).where(*_can_go(locked_entry, kind))
+            others = sa.select(kind.table.c.id).where(*_can_go(locked_entry, kind))
             count = await purge(work, kind.table, others.order_by(kind.table.c.id.desc()))
             return count, _Place(place.kind if count else place.kind + 1)
         return 0, _Place(place.kind + 1)
-    some = kind.table.c.id == any_(literal(batch, ARRAY(Uuid)))
-    rows = select(kind.table.c.id).where(some, *_can_go(locked_entry, kind))
+    some = kind.table.c.id == sa.any_(sa.literal(batch, sa.ARRAY(sa.Uuid)))
+    rows = sa.select(kind.table.c.id).where(some, *_can_go(locked_entry, kind))
     newest_first = rows.order_by(kind.table.c.id.desc())
     count = await purge(work, kind.table, newest_first, MAX_ROWS, _BATCH)
     if count:
@@ -131,27 +111,30 @@ async def _remove_at(work: UnitOfWork, locked_entry: Held, place: _Place) -> tup
 
 
 def _is_due(locked_entry: Held) -> bool:
-    if locked_entry.run.status == LegacyImportStatus.CANCELLING:
-        return locked_entry.stage not in {ImportStage.DONE, ImportStage.CANCELLED}
-    return locked_entry.entry.rollback_state in {RollbackState.REQUESTED, RollbackState.RUNNING}
+    if locked_entry.run.status == rules.LegacyImportStatus.CANCELLING:
+        return locked_entry.stage not in {rules.ImportStage.DONE, rules.ImportStage.CANCELLED}
+    return locked_entry.entry.rollback_state in {
+        rules.RollbackState.REQUESTED,
+        rules.RollbackState.RUNNING,
+    }
 
 
 def _by_force(locked_entry: Held) -> bool:
     """True when no member can have changed anything, or it is removed all the same."""
-    hidden = locked_entry.entry.lifecycle_state != LifecycleState.LIVE
+    hidden = locked_entry.entry.lifecycle_state != rules.LifecycleState.LIVE
     return (
-        locked_entry.run.status == LegacyImportStatus.CANCELLING
+        locked_entry.run.status == rules.LegacyImportStatus.CANCELLING
         or locked_entry.run.rollback_force
         or hidden
     )
 
 
 def _running(locked_entry: Held) -> dict[str, str]:
-    rolling = locked_entry.run.status == LegacyImportStatus.ROLLING_BACK
-    return {"rollback_state": RollbackState.RUNNING.value} if rolling else {}
+    rolling = locked_entry.run.status == rules.LegacyImportStatus.ROLLING_BACK
+    return {"rollback_state": rules.RollbackState.RUNNING.value} if rolling else {}
 
 
-def _can_go(locked_entry: Held, kind: BundleKind) -> list[ColumnElement[bool]]:
+def _can_go(locked_entry: Held, kind: BundleKind) -> list[sa.ColumnElement[bool]]:
     """That a row of a kind is in the workspace of an entry and can go now."""
     table = kind.table
     own = table.c.workspace_id == locked_entry.entry.target_workspace_id
@@ -161,7 +144,7 @@ def _can_go(locked_entry: Held, kind: BundleKind) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _is_kept(locked_entry: Held, table: Table, rows: FromClause) -> ColumnElement[bool]:
+def _is_kept(locked_entry: Held, table: sa.Table, rows: sa.FromClause) -> sa.ColumnElement[bool]:
     """True when a row was changed, or belongs to one that was."""
     conditions = [_is_changed(locked_entry, rows)]
     for key in _keys_of(table):
@@ -170,31 +153,33 @@ def _is_kept(locked_entry: Held, table: Table, rows: FromClause) -> ColumnElemen
             above.c[element.column.name] == rows.c[column.name]
             for column, element in zip(key.columns, key.elements, strict=True)
         )
-        conditions.append(exists().where(*named, _is_kept(locked_entry, key.referred_table, above)))
-    return or_(*conditions)
+        conditions.append(
+            sa.exists().where(*named, _is_kept(locked_entry, key.referred_table, above))
+        )
+    return sa.or_(*conditions)
 
 
-def _keys_of(table: Table) -> Iterator[ForeignKeyConstraint]:
+def _keys_of(table: sa.Table) -> Iterator[sa.ForeignKeyConstraint]:
     """The keys by which a row belongs to another that was imported."""
     for key in table.foreign_key_constraints:
         if key.referred_table is not table and key.referred_table in _TABLES and is_owned(key):
             yield key
 
 
-def _is_changed(locked_entry: Held, table: FromClause) -> ColumnElement[bool]:
+def _is_changed(locked_entry: Held, table: sa.FromClause) -> sa.ColumnElement[bool]:
     if "updated_at" not in table.c:
-        return false()
+        return sa.false()
     changed = table.c.updated_at > locked_entry.entry.imported_at
-    return and_(changed, table.c.deleted_at.is_(None)) if "deleted_at" in table.c else changed
+    return sa.and_(changed, table.c.deleted_at.is_(None)) if "deleted_at" in table.c else changed
 
 
-def _holding(kind: BundleKind, *, by_force: bool) -> Iterator[ColumnElement[bool]]:
+def _holding(kind: BundleKind, *, by_force: bool) -> Iterator[sa.ColumnElement[bool]]:
     """That no row is left which hangs on a row of this kind and might have been kept."""
     later = {one.table.name for one in _REMOVED[: _REMOVED.index(kind)]}
     for table, key in _keys_to(kind.table):
         if table is kind.table or (table.name in later and not by_force):
             other = table.alias("hanging")
-            yield ~exists().where(
+            yield ~sa.exists().where(
                 *(
                     other.c[column.name] == element.column
                     for column, element in zip(key.columns, key.elements, strict=True)
@@ -207,17 +192,19 @@ def _holding(kind: BundleKind, *, by_force: bool) -> Iterator[ColumnElement[bool
 
 
 def _without_others(
-    table: Table, key: ForeignKeyConstraint, later: Collection[str]
-) -> Iterator[ColumnElement[bool]]:
+    table: sa.Table, key: sa.ForeignKeyConstraint, later: Collection[str]
+) -> Iterator[sa.ColumnElement[bool]]:
     """That no row of another table is left which belongs to the same."""
     for other, others in _keys_to(key.referred_table):
         if other is not table and other.name in later and is_owned(others):
             beside = other.alias("beside")
             pairs = zip(others.columns, key.columns, strict=True)
-            yield ~exists().where(*(beside.c[one.name] == table.c[two.name] for one, two in pairs))
+            yield ~sa.exists().where(
+                *(beside.c[one.name] == table.c[two.name] for one, two in pairs)
+            )
 
 
-def _keys_to(table: Table) -> Iterator[tuple[Table, ForeignKeyConstraint]]:
+def _keys_to(table: sa.Table) -> Iterator[tuple[sa.Table, sa.ForeignKeyConstraint]]:
     for one in KINDS:
         for key in one.table.foreign_key_constraints:
             if key.referred_table is table:
@@ -226,18 +213,20 @@ def _keys_to(table: Table) -> Iterator[tuple[Table, ForeignKeyConstraint]]:
 
 async def _rows_left(work: UnitOfWork, locked_entry: Held) -> dict[str, int]:
     """The rows of each kind still there, counted; in a workspace of its own, by any creator."""
-    left = {}
+    counts = {}
     for kind in _REMOVED:
-        count = select(func.count()).select_from(kind.table).where(_is_left(locked_entry, kind))
-        left[kind.name] = await work.scalar(count)
-    return left
+        count = (
+            sa.select(sa.func.count()).select_from(kind.table).where(_is_left(locked_entry, kind))
+        )
+        counts[kind.name] = await work.scalar(count)
+    return counts
 
 
-def _is_left(locked_entry: Held, kind: BundleKind) -> ColumnElement[bool]:
+def _is_left(locked_entry: Held, kind: BundleKind) -> sa.ColumnElement[bool]:
     own = kind.table.c.workspace_id == locked_entry.entry.target_workspace_id
     if locked_entry.entry.creates:
         return own
-    return and_(own, kind.table.c.id.in_(targets_of(locked_entry.entry.id, kind.name)))
+    return sa.and_(own, kind.table.c.id.in_(targets_of(locked_entry.entry.id, kind.name)))
 
 
 async def _names(work: UnitOfWork, locked_entry: Held, left: dict[str, int]) -> list[str]:
@@ -247,7 +236,7 @@ async def _names(work: UnitOfWork, locked_entry: Held, left: dict[str, int]) -> 
         if not left[kind.name]:
             continue
         rows = await work.rows(
-            select(kind.table.c.id)
+            sa.select(kind.table.c.id)
             .where(_is_left(locked_entry, kind))
             .order_by(kind.table.c.id.desc())
             .limit(_NAMED)
@@ -265,13 +254,15 @@ async def _conclude(
 ) -> None:
     """Say what became of an entry whose rows can go no further."""
     entry = locked_entry.entry
-    state = {} if not gone else {"lifecycle_state": LifecycleState.REMOVED.value, "counts": {}}
+    state = (
+        {} if not gone else {"lifecycle_state": rules.LifecycleState.REMOVED.value, "counts": {}}
+    )
     if gone:
         await forget_ids(work, entry.id)
-    if locked_entry.run.status == LegacyImportStatus.CANCELLING:
-        await record(work, entry.id, stage=ImportStage.CANCELLED.value, progress={}, **state)
+    if locked_entry.run.status == rules.LegacyImportStatus.CANCELLING:
+        await record(work, entry.id, stage=rules.ImportStage.CANCELLED.value, progress={}, **state)
         return
-    end = RollbackState.COMPLETED if gone else RollbackState.PARTIAL
+    end = rules.RollbackState.COMPLETED if gone else rules.RollbackState.PARTIAL
     await record(
         work,
         entry.id,

@@ -8,19 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import sqlalchemy as sa
 from pydantic_core import to_json
-from sqlalchemy import (
-    JSON,
-    ColumnElement,
-    Text,
-    cast,
-    column,
-    func,
-    insert,
-    literal,
-    select,
-    update,
-)
 
 from models.core.base import Id, JsonObject
 from models.core.bundles import BundleKind, Findings, ImportTarget, Row, imported_id
@@ -31,17 +20,8 @@ from models.workspace.bundles.lines import read_rows
 from models.workspace.bundles.references import forget_ids, found_count, resolve
 from models.workspace.bundles.registry import KINDS
 from models.workspace.bundles.rules import Manifest
+from models.workspace.legacy_imports import rules
 from models.workspace.legacy_imports.queries import find_entry_by_id
-from models.workspace.legacy_imports.rules import (
-    CHECKED,
-    IMPORT_STAGES,
-    ImportStage,
-    LegacyImportStatus,
-    LifecycleState,
-    Outcome,
-    RollbackState,
-    is_within_tolerance,
-)
 from models.workspace.legacy_imports.tables import (
     LEGACY_IMPORTS,
     LegacyImportRun,
@@ -72,8 +52,8 @@ class Held:
     entry: LegacyImportWorkspace
 
     @property
-    def stage(self) -> ImportStage:
-        return ImportStage(self.entry.stage)
+    def stage(self) -> rules.ImportStage:
+        return rules.ImportStage(self.entry.stage)
 
     @property
     def done(self) -> int:
@@ -97,21 +77,21 @@ def target_workspace(entry: LegacyImportWorkspace) -> Id:
     return entry.target_workspace_id or imported_id(entry.id, Id(entry.source_workspace_id))
 
 
-async def hold(work: UnitOfWork, entry_id: Id, *statuses: LegacyImportStatus) -> Held:
+async def hold(work: UnitOfWork, entry_id: Id, *statuses: rules.LegacyImportStatus) -> Held:
     """The gate of a chunk: an entry whose run is in one of the statuses.
 
     The run is locked as well, against decisions. Raises EntryMovedError.
     """
-    own = select(_entry.run_id).where(_entry.id == entry_id).scalar_subquery()
+    own = sa.select(_entry.run_id).where(_entry.id == entry_id).scalar_subquery()
     run = await work.first(
         # Shared, so that workspaces of a run are worked on side by side.
-        select(legacy_import_run).where(_run.id == own).with_for_update(read=True),
+        sa.select(legacy_import_run).where(_run.id == own).with_for_update(read=True),
         of=LegacyImportRun,
     )
     if run is None or run.status not in statuses:
         raise EntryMovedError
     entry = await work.first(
-        select(legacy_import_workspace).where(_entry.id == entry_id).with_for_update(),
+        sa.select(legacy_import_workspace).where(_entry.id == entry_id).with_for_update(),
         of=LegacyImportWorkspace,
     )
     if entry is None:
@@ -120,7 +100,11 @@ async def hold(work: UnitOfWork, entry_id: Id, *statuses: LegacyImportStatus) ->
 
 
 async def hold_chunk(
-    work: UnitOfWork, entry_id: Id, status: LegacyImportStatus, stage: ImportStage, done: int
+    work: UnitOfWork,
+    entry_id: Id,
+    status: rules.LegacyImportStatus,
+    stage: rules.ImportStage,
+    done: int,
 ) -> Held:
     """As `hold`, for an execution that has done this number of chunks. Raises EntryMovedError."""
     locked_entry = await hold(work, entry_id, status)
@@ -132,7 +116,7 @@ async def hold_chunk(
 async def record(work: UnitOfWork, entry_id: Id, **values: object) -> None:
     """Write values of a held entry."""
     await work.execute(
-        update(legacy_import_workspace)
+        sa.update(legacy_import_workspace)
         .where(_entry.id == entry_id)
         .values(**values, updated_at=work.now)
     )
@@ -163,7 +147,7 @@ def without_none(counts: Mapping[str, int]) -> dict[str, int]:
 async def enter_stage(
     work: UnitOfWork,
     locked_entry: Held,
-    stage: ImportStage,
+    stage: rules.ImportStage,
     *,
     keeps: bool = True,
     **values: object,
@@ -174,7 +158,7 @@ async def enter_stage(
     await record(work, locked_entry.entry.id, stage=stage.value, **{"progress": progress, **values})
 
 
-def _progress(stage: ImportStage, done: int, total: int, findings: Findings) -> JsonObject:
+def _progress(stage: rules.ImportStage, done: int, total: int, findings: Findings) -> JsonObject:
     return {
         "stage": stage.value,
         "done": done,
@@ -199,23 +183,35 @@ def described(notes: Mapping[tuple[str, str], int]) -> list[str]:
 
 async def fail_entry(work: UnitOfWork, entry_id: Id, reason: str) -> None:
     """The work on an entry ended otherwise than planned: it can be retried, or rolled back."""
-    statement = select(legacy_import_workspace).where(_entry.id == entry_id).with_for_update()
+    statement = sa.select(legacy_import_workspace).where(_entry.id == entry_id).with_for_update()
     entry = await work.first(statement, of=LegacyImportWorkspace)
     if entry is None:
         return
-    if entry.rollback_state in {RollbackState.REQUESTED, RollbackState.RUNNING}:
-        state = RollbackState.FAILED.value
+    if entry.rollback_state in {rules.RollbackState.REQUESTED, rules.RollbackState.RUNNING}:
+        state = rules.RollbackState.FAILED.value
         await record(work, entry_id, rollback_state=state, last_error=reason)
         return
-    checked = entry.stage in {ImportStage.QUEUED, ImportStage.VALIDATING, ImportStage.DRY_RUN}
+    checked = entry.stage in {
+        rules.ImportStage.QUEUED,
+        rules.ImportStage.VALIDATING,
+        rules.ImportStage.DRY_RUN,
+    }
     if checked and not entry.attempt:
         await record(
-            work, entry_id, stage=ImportStage.BLOCKED.value, errors=[reason], last_error=reason
+            work,
+            entry_id,
+            stage=rules.ImportStage.BLOCKED.value,
+            errors=[reason],
+            last_error=reason,
         )
-    elif entry.stage not in {ImportStage.DONE, ImportStage.FAILED}:
+    elif entry.stage not in {rules.ImportStage.DONE, rules.ImportStage.FAILED}:
         progress = {**entry.progress, "stage": entry.stage}
         await record(
-            work, entry_id, stage=ImportStage.FAILED.value, last_error=reason, progress=progress
+            work,
+            entry_id,
+            stage=rules.ImportStage.FAILED.value,
+            last_error=reason,
+            progress=progress,
         )
 
 
@@ -231,7 +227,7 @@ async def record_manifest(work: UnitOfWork, run_id: Id, manifest: Manifest) -> b
         work,
         LEGACY_IMPORTS,
         run_id,
-        LegacyImportStatus.DRY_RUNNING,
+        rules.LegacyImportStatus.DRY_RUNNING,
         source_snapshot_timestamp=manifest.snapshot_at,
         source_version=manifest.source_version,
         converter_version=manifest.converter_version,
@@ -250,43 +246,51 @@ async def record_manifest(work: UnitOfWork, run_id: Id, manifest: Manifest) -> b
             "source_counts": workspace.counts,
             "creates": True,
             "selected": True,
-            "stage": ImportStage.QUEUED.value,
-            "lifecycle_state": LifecycleState.PENDING.value,
-            "rollback_state": RollbackState.NONE.value,
+            "stage": rules.ImportStage.QUEUED.value,
+            "lifecycle_state": rules.LifecycleState.PENDING.value,
+            "rollback_state": rules.RollbackState.NONE.value,
             "created_at": work.now,
             "updated_at": work.now,
         }
         for position, workspace in enumerate(manifest.workspaces)
     ]
-    await work.execute(insert(legacy_import_workspace), rows)
+    await work.execute(sa.insert(legacy_import_workspace), rows)
     return True
 
 
 async def record_comparison(work: UnitOfWork, run_id: Id) -> None:
     """The bundle is still the one that was approved: its workspaces may be made."""
     await work.execute(
-        update(legacy_import_workspace)
-        .where(_entry.run_id == run_id, _entry.selected, _entry.stage == ImportStage.QUEUED.value)
-        .values(stage=ImportStage.CREATING.value, updated_at=work.now)
+        sa.update(legacy_import_workspace)
+        .where(
+            _entry.run_id == run_id, _entry.selected, _entry.stage == rules.ImportStage.QUEUED.value
+        )
+        .values(stage=rules.ImportStage.CREATING.value, updated_at=work.now)
     )
 
 
 _SHOWN = 20
 
 
-async def begin_dry_run(work: UnitOfWork, entry_id: Id, keys: KeyRing) -> ImportStage:
+async def begin_dry_run(work: UnitOfWork, entry_id: Id, keys: KeyRing) -> rules.ImportStage:
     """Begin a dry run anew: what an earlier one had planned is forgotten."""
-    locked_entry = await hold(work, entry_id, LegacyImportStatus.DRY_RUNNING)
-    if locked_entry.stage in CHECKED:
+    locked_entry = await hold(work, entry_id, rules.LegacyImportStatus.DRY_RUNNING)
+    if locked_entry.stage in rules.CHECKED:
         raise EntryMovedError
     await forget_ids(work, entry_id)
     await plan_workspace(
         work, locked_entry.target(keys), Id(locked_entry.entry.source_workspace_id)
     )
     await enter_stage(
-        work, locked_entry, ImportStage.VALIDATING, keeps=False, counts={}, warnings=[], errors=[]
+        work,
+        locked_entry,
+        rules.ImportStage.VALIDATING,
+        keeps=False,
+        counts={},
+        warnings=[],
+        errors=[],
     )
-    return ImportStage.VALIDATING
+    return rules.ImportStage.VALIDATING
 
 
 async def conclude_planning(work: UnitOfWork, locked_entry: Held, unread: Sequence[str]) -> None:
@@ -302,8 +306,10 @@ async def conclude_planning(work: UnitOfWork, locked_entry: Held, unread: Sequen
     for path in unread[:_SHOWN]:
         findings.warn("unknown_file", f"The file {path} has an unknown kind and is skipped.")
     findings.rows.clear()
-    progress = {"stage": ImportStage.DRY_RUN.value, "done": 0, "findings": findings.to_json()}
-    await record(work, locked_entry.entry.id, stage=ImportStage.DRY_RUN.value, progress=progress)
+    progress = {"stage": rules.ImportStage.DRY_RUN.value, "done": 0, "findings": findings.to_json()}
+    await record(
+        work, locked_entry.entry.id, stage=rules.ImportStage.DRY_RUN.value, progress=progress
+    )
 
 
 async def is_clean(work: UnitOfWork, entry_id: Id) -> bool:
@@ -328,7 +334,7 @@ async def conclude_dry_run(work: UnitOfWork, locked_entry: Held) -> None:
     await record(
         work,
         locked_entry.entry.id,
-        stage=(ImportStage.BLOCKED if errors else ImportStage.READY).value,
+        stage=(rules.ImportStage.BLOCKED if errors else rules.ImportStage.READY).value,
         counts=without_none(findings.rows),
         warnings=described(findings.warnings),
         errors=errors,
@@ -350,7 +356,7 @@ async def make_workspace(work: UnitOfWork, locked_entry: Held) -> None:
         work,
         entry.id,
         target_workspace_id=workspace_id,
-        lifecycle_state=LifecycleState.HIDDEN.value,
+        lifecycle_state=rules.LifecycleState.HIDDEN.value,
         last_error=None,
     )
 
@@ -362,11 +368,11 @@ def kinds_for(entry: LegacyImportWorkspace, kinds: Sequence[BundleKind]) -> list
 
 async def end_stage(
     work: UnitOfWork, locked_entry: Held, filled_stages: Collection[str]
-) -> ImportStage:
+) -> rules.ImportStage:
     """All of a stage is applied; the next of the `filled_stages` follows, or verification."""
-    behind = IMPORT_STAGES[IMPORT_STAGES.index(locked_entry.stage) + 1 :]
-    following = next((one for one in behind if one in filled_stages), ImportStage.VERIFYING)
-    if following != ImportStage.VERIFYING:
+    behind = rules.IMPORT_STAGES[rules.IMPORT_STAGES.index(locked_entry.stage) + 1 :]
+    following = next((one for one in behind if one in filled_stages), rules.ImportStage.VERIFYING)
+    if following != rules.ImportStage.VERIFYING:
         await enter_stage(work, locked_entry, following)
         return following
     found = described(findings_of(locked_entry.entry).warnings)
@@ -420,24 +426,26 @@ async def _compared(
     table = kind.table
     own = {*_OF_THEIR_OWN, *kind.imported_as, kind.parent, "id"}
     names = sorted(name for name in set(expected_names) & set(table.c.keys()) if name not in own)
-    typed = [column(name, table.c[name].type) for name in ["id", *names]]
-    given = cast(literal(to_json(rows).decode(), Text), JSON)
-    source = func.json_to_recordset(given).table_valued(*typed).render_derived(with_types=True)
+    typed = [sa.column(name, table.c[name].type) for name in ["id", *names]]
+    given = sa.cast(sa.literal(to_json(rows).decode(), sa.Text), sa.JSON)
+    source = sa.func.json_to_recordset(given).table_valued(*typed).render_derived(with_types=True)
 
-    def digest(columns: Iterable[ColumnElement[Any]]) -> ColumnElement[str]:
+    def digest(columns: Iterable[sa.ColumnElement[Any]]) -> sa.ColumnElement[str]:
         named = zip(names, columns, strict=True)
-        pairs = [part for name, value in named for part in (literal(name, Text), value)]
-        return func.md5(cast(func.jsonb_strip_nulls(func.jsonb_build_object(*pairs)), Text))
+        pairs = [part for name, value in named for part in (sa.literal(name, sa.Text), value)]
+        return sa.func.md5(
+            sa.cast(sa.func.jsonb_strip_nulls(sa.func.jsonb_build_object(*pairs)), sa.Text)
+        )
 
     meant = digest(or_default(table.c[name], source.c[name]) for name in names)
     there = digest(table.c[name] for name in names)
     pairs = await work.rows(
-        select(meant.label("expected"), there.label("there"), table.c.id)
+        sa.select(meant.label("expected"), there.label("there"), table.c.id)
         .select_from(source.outerjoin(table, table.c.id == source.c.id))
         .order_by(source.c.id)
     )
     equal = sum(one.id is not None and one.expected == one.there for one in pairs)
-    whole = select(func.md5(literal("".join(one.there for one in pairs), Text)))
+    whole = sa.select(sa.func.md5(sa.literal("".join(one.there for one in pairs), sa.Text)))
     return Sample(kind.name, len(pairs), equal, await work.scalar(whole))
 
 
@@ -463,25 +471,29 @@ async def verify_counts(work: UnitOfWork, locked_entry: Held, samples: Sequence[
             one.kind: {"rows": one.rows, "equal": one.equal, "hash": one.hash} for one in samples
         },
     }
-    if outcome is Outcome.DIFFERENT:
+    if outcome is rules.Outcome.DIFFERENT:
         await record(
             work,
             entry.id,
-            stage=ImportStage.FAILED.value,
+            stage=rules.ImportStage.FAILED.value,
             last_error="The imported data does not match the bundle. See the verification.",
             verification=verification,
         )
     else:
         await record(
-            work, entry.id, stage=ImportStage.DONE.value, verification=verification, progress={}
+            work,
+            entry.id,
+            stage=rules.ImportStage.DONE.value,
+            verification=verification,
+            progress={},
         )
 
 
-def _outcome(counts: dict[str, JsonObject], samples: Sequence[Sample]) -> Outcome:
+def _outcome(counts: dict[str, JsonObject], samples: Sequence[Sample]) -> rules.Outcome:
     if any(one.get("found", one["imported"]) != one["imported"] for one in counts.values()):
-        return Outcome.DIFFERENT
+        return rules.Outcome.DIFFERENT
     rows, equal = sum(one.rows for one in samples), sum(one.equal for one in samples)
-    if not is_within_tolerance(rows, equal):
-        return Outcome.DIFFERENT
+    if not rules.is_within_tolerance(rows, equal):
+        return rules.Outcome.DIFFERENT
     whole = all(one.get("source", one["imported"]) == one["imported"] for one in counts.values())
-    return Outcome.EQUAL if whole and rows == equal else Outcome.WITHIN_TOLERANCE
+    return rules.Outcome.EQUAL if whole and rows == equal else rules.Outcome.WITHIN_TOLERANCE

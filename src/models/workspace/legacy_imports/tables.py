@@ -3,25 +3,18 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, Text, UniqueConstraint, text
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
-from models.workspace.legacy_imports.rules import (
-    RUN_LIFECYCLE,
-    ImportStage,
-    LegacyImportStatus,
-    LifecycleState,
-    Mode,
-    RollbackState,
-)
+from models.workspace.legacy_imports import rules
 from runtime.postgresql.schema import Timestamp, listed, one_of, table_of
 from runtime.temporal.families import Family
 
-_EMPTY_LIST = {"server_default": text("'{}'")}
-_EMPTY_MAP = {"server_default": text("'{}'")}
+_EMPTY_LIST = {"server_default": sa.text("'{}'")}
+_EMPTY_MAP = {"server_default": sa.text("'{}'")}
 
 
 class LegacyImportRun(SQLModel, table=True):
@@ -33,15 +26,15 @@ class LegacyImportRun(SQLModel, table=True):
 
     __tablename__ = "legacy_import_run"
     __table_args__ = (
-        ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
-        one_of("status", LegacyImportStatus),
-        one_of("mode", Mode),
-        Index("ix_legacy_import_run_created_at", "created_at", "id"),
-        Index("ix_legacy_import_run_completed_at", "completed_at"),
-        Index(
+        sa.ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
+        one_of("status", rules.LegacyImportStatus),
+        one_of("mode", rules.Mode),
+        sa.Index("ix_legacy_import_run_created_at", "created_at", "id"),
+        sa.Index("ix_legacy_import_run_completed_at", "completed_at"),
+        sa.Index(
             "ix_legacy_import_run_open",
             "id",
-            postgresql_where=text(f"status IN ({listed(RUN_LIFECYCLE.open)})"),
+            postgresql_where=sa.text(f"status IN ({listed(rules.RUN_LIFECYCLE.open)})"),
         ),
     )
 
@@ -57,8 +50,8 @@ class LegacyImportRun(SQLModel, table=True):
     source_version: str | None = None
     converter_version: str | None = None
     source_counts: dict[str, int] = Field(sa_type=JSONB, sa_column_kwargs=_EMPTY_MAP)
-    warnings: list[str] = Field(sa_type=ARRAY(Text), sa_column_kwargs=_EMPTY_LIST)
-    errors: list[str] = Field(sa_type=ARRAY(Text), sa_column_kwargs=_EMPTY_LIST)
+    warnings: list[str] = Field(sa_type=sa.ARRAY(sa.Text), sa_column_kwargs=_EMPTY_LIST)
+    errors: list[str] = Field(sa_type=sa.ARRAY(sa.Text), sa_column_kwargs=_EMPTY_LIST)
     approved_at: datetime | None = Field(default=None, sa_type=Timestamp)
     approved_by_user_id: Id | None = None
     approval_note: str | None = None
@@ -66,7 +59,9 @@ class LegacyImportRun(SQLModel, table=True):
     cancellation_reason: str | None = None
     rollback_requested_by_user_id: Id | None = None
     rollback_reason: str | None = None
-    rollback_force: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    rollback_force: bool = Field(
+        default=False, sa_column_kwargs={"server_default": sa.text("false")}
+    )
     created_by_user_id: Id
     started_at: datetime | None = Field(default=None, sa_type=Timestamp)
     completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
@@ -83,11 +78,11 @@ class LegacyImportWorkspace(SQLModel, table=True):
 
     __tablename__ = "legacy_import_workspace"
     __table_args__ = (
-        UniqueConstraint("run_id", "source_workspace_id"),
-        ForeignKeyConstraint(["run_id"], ["legacy_import_run.id"], ondelete="CASCADE"),
-        one_of("stage", ImportStage),
-        one_of("lifecycle_state", LifecycleState),
-        one_of("rollback_state", RollbackState),
+        sa.UniqueConstraint("run_id", "source_workspace_id"),
+        sa.ForeignKeyConstraint(["run_id"], ["legacy_import_run.id"], ondelete="CASCADE"),
+        one_of("stage", rules.ImportStage),
+        one_of("lifecycle_state", rules.LifecycleState),
+        one_of("rollback_state", rules.RollbackState),
     )
 
     id: Id = Field(primary_key=True)
@@ -102,8 +97,8 @@ class LegacyImportWorkspace(SQLModel, table=True):
     stage: str
     lifecycle_state: str
     counts: dict[str, int] = Field(sa_type=JSONB, sa_column_kwargs=_EMPTY_MAP)
-    warnings: list[str] = Field(sa_type=ARRAY(Text), sa_column_kwargs=_EMPTY_LIST)
-    errors: list[str] = Field(sa_type=ARRAY(Text), sa_column_kwargs=_EMPTY_LIST)
+    warnings: list[str] = Field(sa_type=sa.ARRAY(sa.Text), sa_column_kwargs=_EMPTY_LIST)
+    errors: list[str] = Field(sa_type=sa.ARRAY(sa.Text), sa_column_kwargs=_EMPTY_LIST)
     verification: dict[str, Any] = Field(sa_type=JSONB, sa_column_kwargs=_EMPTY_MAP)
     progress: dict[str, Any] = Field(sa_type=JSONB, sa_column_kwargs=_EMPTY_MAP)
     rollback_state: str
@@ -117,4 +112,4 @@ class LegacyImportWorkspace(SQLModel, table=True):
 legacy_import_run = table_of(LegacyImportRun)
 legacy_import_workspace = table_of(LegacyImportWorkspace)
 
-LEGACY_IMPORTS = WorkTable(legacy_import_run, RUN_LIFECYCLE, family=Family.LEGACY_IMPORT)
+LEGACY_IMPORTS = WorkTable(legacy_import_run, rules.RUN_LIFECYCLE, family=Family.LEGACY_IMPORT)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import sqlalchemy as sa
 from pydantic import JsonValue
-from sqlalchemy import tuple_
 
 from models.content.files.queries import AssetRow, FileRow, file_of_item, find_asset, unhidden_files
 from models.content.files.rules import AssetClaim, Content, download_url
@@ -28,22 +28,7 @@ from models.data.records.queries import query_records
 from models.data.records.shapes import RecordGroup, RecordQuery
 from models.data.views.queries import view_definition
 from models.people.members import role_of
-from models.workspace.share_links.shapes import (
-    SharedBlock,
-    SharedContent,
-    SharedField,
-    SharedFigures,
-    SharedFile,
-    SharedFolder,
-    SharedForm,
-    SharedItem,
-    SharedOption,
-    SharedPoint,
-    SharedRecord,
-    SharedRecords,
-    SharedSurface,
-    Visit,
-)
+from models.workspace.share_links import shapes
 from models.workspace.share_links.tables import ShareLink
 from models.workspace.share_links.visitors import Visitor, live_link
 from runtime.crypto import KeyRing
@@ -82,7 +67,7 @@ async def shared_table(work: UnitOfWork, item: ItemRow) -> SharedTable:
 
 async def shared_records(
     work: UnitOfWork, keys: KeyRing, item: ItemRow, limit: int, cursor: str | None
-) -> SharedRecords:
+) -> shapes.SharedRecords:
     """A page of the records of the database or view behind an item. Raises `NotFoundError`."""
     table = await shared_table(work, item)
     return await _records(work, keys, item.workspace_id, table, limit, cursor)
@@ -95,7 +80,7 @@ async def _records(
     table: SharedTable,
     limit: int,
     cursor: str | None = None,
-) -> SharedRecords:
+) -> shapes.SharedRecords:
     fields = table.fields
     query = {
         "filter": table.manifest.get("filter"),
@@ -106,10 +91,10 @@ async def _records(
     }
     body = RecordQuery.model_validate(query)
     result = await query_records(work, workspace_id, table.database_id, body, keys)
-    return SharedRecords(
+    return shapes.SharedRecords(
         fields=[_field(spec) for spec in fields],
         records=[
-            SharedRecord(
+            shapes.SharedRecord(
                 id=record.id,
                 title=record.title,
                 data={
@@ -133,12 +118,12 @@ def _open_fields(schema: Schema, manifest: JsonObject) -> list[FieldSpec]:
     ]
 
 
-def _field(spec: FieldSpec) -> SharedField:
-    return SharedField(
+def _field(spec: FieldSpec) -> shapes.SharedField:
+    return shapes.SharedField(
         key=spec.key,
         label=spec.label,
         kind=spec.kind,
-        options=[SharedOption.model_validate(option) for option in spec.options],
+        options=[shapes.SharedOption.model_validate(option) for option in spec.options],
     )
 
 
@@ -157,13 +142,13 @@ class Widget(Protocol):
 
 async def figures_of(
     work: UnitOfWork, keys: KeyRing, link: ShareLink, blocks: Sequence[Widget]
-) -> Mapping[Id, SharedFigures]:
+) -> Mapping[Id, shapes.SharedFigures]:
     """The values that charts, numbers and lists show to visitors, by the ids of their blocks.
 
     Databases that the link's creator does not see now are left out, as are fields that visitors do
     not see.
     """
-    figures: dict[Id, SharedFigures] = {}
+    figures: dict[Id, shapes.SharedFigures] = {}
     for block in blocks:
         if block.kind not in _FIGURES:
             continue
@@ -179,7 +164,7 @@ async def figures_of(
 
 async def _figures(
     work: UnitOfWork, keys: KeyRing, link: ShareLink, kind: str, content: JsonObject
-) -> SharedFigures | None:
+) -> shapes.SharedFigures | None:
     workspace_id, manifest = link.workspace_id, JsonObject()
     database_id = parse_id(content.get("databaseId", ""))
     chart = content
@@ -193,7 +178,7 @@ async def _figures(
     table = SharedTable(database_id, manifest, _open_fields(schema, manifest))
     if kind == "view" and view.kind != "chart":
         records = await _records(work, keys, workspace_id, table, _LISTED)
-        return SharedFigures(label="", x_label=None, total=None, points=[], records=records)
+        return shapes.SharedFigures(label="", x_label=None, total=None, points=[], records=records)
     return await _charted(work, keys, workspace_id, table, chart)
 
 
@@ -209,7 +194,7 @@ async def _maker_sees_database(work: UnitOfWork, link: ShareLink, database_id: I
 
 async def _charted(
     work: UnitOfWork, keys: KeyRing, workspace_id: Id, table: SharedTable, chart: JsonObject
-) -> SharedFigures | None:
+) -> shapes.SharedFigures | None:
     """The figure of all records and of each group; None for a field that visitors do not see."""
     aggregate = chart.get("aggregate") or {"op": "count"}
     x_key, measured = chart.get("xFieldKey"), aggregate.get("field")
@@ -223,7 +208,7 @@ async def _charted(
     x_field = fields.get(x_key) if x_key else None
     named = fields.get(measured) if measured else None
     op = str(aggregate["op"]).replace("_", " ").capitalize()
-    return SharedFigures(
+    return shapes.SharedFigures(
         label=f"{op}: {named.label}" if named else "Number of records",
         x_label=x_field.label if x_field else None,
         total=_number((result.aggregates or {}).get("figure")),
@@ -240,18 +225,20 @@ def _valued(group: RecordGroup) -> bool:
     return _number(group.aggregates["figure"]) is not None
 
 
-def _point(x_field: FieldSpec | None, group: RecordGroup) -> SharedPoint:
+def _point(x_field: FieldSpec | None, group: RecordGroup) -> shapes.SharedPoint:
     option = next(
         (one for one in (x_field.options if x_field else ()) if one.key == group.key), None
     )
     name = "Empty" if group.value is None else group.key if option is None else option.name
     value = _number(group.aggregates["figure"]) or 0
-    return SharedPoint(name=name, value=value, color=None if option is None else option.color)
+    return shapes.SharedPoint(
+        name=name, value=value, color=None if option is None else option.color
+    )
 
 
 async def visit(
     work: UnitOfWork, keys: KeyRing, visitor: Visitor, limit: int, cursor: str | None
-) -> Visit:
+) -> shapes.Visit:
     """The shared item with its content, a page of it where it is long.
 
     Raises the same `NotFoundError` for all that is missing, and `ValidationError` for a cursor of
@@ -263,8 +250,8 @@ async def visit(
         content = await _content(work, keys, visitor, shown, limit, cursor)
     except NotFoundError:
         raise NotFoundError("share link") from None
-    return Visit(
-        item=SharedItem.model_validate(shown),
+    return shapes.Visit(
+        item=shapes.SharedItem.model_validate(shown),
         content=content,
         allow_download=link.allow_download,
         session=visitor.session,
@@ -279,7 +266,7 @@ async def _content(
     shown: ItemRow,
     limit: int,
     cursor: str | None,
-) -> SharedContent:
+) -> shapes.SharedContent:
     match ItemKind(shown.kind):
         case ItemKind.FOLDER:
             return await _folder(work, keys, visitor, limit, cursor)
@@ -288,14 +275,14 @@ async def _content(
         case ItemKind.FILE:
             return await _file(work, keys, visitor)
         case ItemKind.FORM:
-            return SharedForm(form_url=f"/v1/forms/{shown.id}")
+            return shapes.SharedForm(form_url=f"/v1/forms/{shown.id}")
         case _:
             return await _surface(work, keys, visitor, target_of(shown))
 
 
 async def _folder(
     work: UnitOfWork, keys: KeyRing, visitor: Visitor, limit: int, cursor: str | None
-) -> SharedFolder:
+) -> shapes.SharedFolder:
     link = visitor.link
     page = page_request(keys, limit, cursor, "share link children", link.id)
     statement = (
@@ -309,17 +296,17 @@ async def _folder(
         .limit(page.fetch)
     )
     if page.after is not None:
-        statement = statement.where(tuple_(ITEM.position, ITEM.id) > tuple_(*page.after))
+        statement = statement.where(sa.tuple_(ITEM.position, ITEM.id) > sa.tuple_(*page.after))
     found = page.of(await work.rows(statement), lambda row: (row.position, row.id))
-    return SharedFolder(
-        children=[SharedItem.model_validate(row) for row in found.items], cursor=found.cursor
+    return shapes.SharedFolder(
+        children=[shapes.SharedItem.model_validate(row) for row in found.items], cursor=found.cursor
     )
 
 
-async def _file(work: UnitOfWork, keys: KeyRing, visitor: Visitor) -> SharedFile:
+async def _file(work: UnitOfWork, keys: KeyRing, visitor: Visitor) -> shapes.SharedFile:
     row = await file_of(work, visitor.link)
     url = download_url(keys, row.workspace_id, row.id, _claim(visitor))
-    return SharedFile(
+    return shapes.SharedFile(
         name=row.name,
         mime_type=row.mime_type,
         byte_size=row.byte_size,
@@ -335,7 +322,7 @@ async def file_of(work: UnitOfWork, link: ShareLink) -> FileRow:
 
 async def _surface(
     work: UnitOfWork, keys: KeyRing, visitor: Visitor, surface_id: Id
-) -> SharedSurface:
+) -> shapes.SharedSurface:
     workspace_id = visitor.link.workspace_id
     rows = await blocks_of(work, workspace_id, surface_id)
     urls: dict[str, str] = {}
@@ -345,7 +332,9 @@ async def _surface(
         for file_id in await _open_files(work, visitor, wanted):
             urls[str(file_id)] = download_url(keys, workspace_id, file_id, _claim(visitor))
     figures = await figures_of(work, keys, visitor.link, rows)
-    return SharedSurface(blocks=[_shown_block(tree, urls, figures) for tree in nested(rows, None)])
+    return shapes.SharedSurface(
+        blocks=[_shown_block(tree, urls, figures) for tree in nested(rows, None)]
+    )
 
 
 async def _open_files(work: UnitOfWork, visitor: Visitor, file_ids: Sequence[Id]) -> list[Id]:
@@ -362,9 +351,9 @@ def _claim(visitor: Visitor) -> AssetClaim:
 
 
 def _shown_block(
-    tree: BlockTree, urls: dict[str, str], figures: Mapping[Id, SharedFigures]
-) -> SharedBlock:
-    return SharedBlock(
+    tree: BlockTree, urls: dict[str, str], figures: Mapping[Id, shapes.SharedFigures]
+) -> shapes.SharedBlock:
+    return shapes.SharedBlock(
         id=tree.id,
         kind=tree.kind,
         content=_without_references(tree.content, urls),

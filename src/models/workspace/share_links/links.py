@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from sqlalchemy import func, insert, or_, select, update
+import sqlalchemy as sa
 
 from models.content.items.queries import find_item, placement_of
 from models.content.items.rules import ItemKind
@@ -14,12 +14,7 @@ from models.core.pagination import PageRequest
 from models.core.references.rules import Definition, Sought, SubjectKind, named_at
 from models.people.api_keys import check_expiry
 from models.people.workspaces import live_workspace_of
-from models.workspace.share_links.shapes import (
-    CreateShareLink,
-    IssuedShareLink,
-    ShareLinkBody,
-    ShareLinkList,
-)
+from models.workspace.share_links import shapes
 from models.workspace.share_links.tables import ShareLink, share_link
 from models.workspace.share_links.visitors import SHAREABLE, maker_sees, new_token
 from runtime.clock import truncate
@@ -29,8 +24,13 @@ from runtime.errors import UnsupportedError
 
 
 async def create_share_link(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, link_id: Id, item_id: Id, body: CreateShareLink
-) -> IssuedShareLink:
+    work: UnitOfWork,
+    actor: Actor,
+    keys: KeyRing,
+    link_id: Id,
+    item_id: Id,
+    body: shapes.CreateShareLink,
+) -> shapes.IssuedShareLink:
     """Create a link that opens an item to each holder of its token.
 
     Raises `ValidationError` for an expiry that is no future moment, `UnsupportedError` for a kind
@@ -55,27 +55,27 @@ async def create_share_link(
         "created_at": work.now,
     }
     (made,) = await work.rows(
-        insert(share_link).values(values).returning(*share_link.c), of=ShareLink
+        sa.insert(share_link).values(values).returning(*share_link.c), of=ShareLink
     )
     shown = link_body(made, opens=True)
-    return IssuedShareLink(**dict(shown), token=token, share_url=f"{shown.url}#{token}")
+    return shapes.IssuedShareLink(**dict(shown), token=token, share_url=f"{shown.url}#{token}")
 
 
 async def revoke_share_link(
     work: UnitOfWork, actor: Actor, item_id: Id, link_id: Id
-) -> ShareLinkBody:
+) -> shapes.ShareLinkBody:
     """Revoke a link for good, and the sessions of its visitors; revoking again changes nothing.
 
     Raises `NotFoundError`.
     """
     revoked = await work.one(
-        update(share_link)
+        sa.update(share_link)
         .where(
             share_link.c.workspace_id == actor.workspace_id,
             share_link.c.workspace_item_id == item_id,
             share_link.c.id == link_id,
         )
-        .values(revoked_at=func.coalesce(share_link.c.revoked_at, work.now))
+        .values(revoked_at=sa.func.coalesce(share_link.c.revoked_at, work.now))
         .returning(*share_link.c),
         "share link",
         of=ShareLink,
@@ -89,12 +89,12 @@ visible = placement_of(share_link, "workspace_item_id")
 
 async def list_share_links(
     work: UnitOfWork, actor: Actor, item_id: Id, page: PageRequest
-) -> ShareLinkList:
+) -> shapes.ShareLinkList:
     """The links of an item, newest first, revoked ones included, without any token.
 
     `open` is the same for all links of one maker that have not ended otherwise.
     """
-    statement = select(share_link).where(
+    statement = sa.select(share_link).where(
         share_link.c.workspace_id == actor.workspace_id,
         share_link.c.workspace_item_id == item_id,
     )
@@ -107,7 +107,7 @@ async def list_share_links(
         link_body(row, opens=row.created_by_user_id in seeing and may_open(row, work.now))
         for row in link_page.items
     ]
-    return ShareLinkList(share_links=links, cursor=link_page.cursor)
+    return shapes.ShareLinkList(share_links=links, cursor=link_page.cursor)
 
 
 async def link_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
@@ -115,7 +115,7 @@ async def link_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Se
     if sought.item_id is None:
         return []
     rows = await work.rows(
-        select(share_link).where(
+        sa.select(share_link).where(
             share_link.c.workspace_id == actor.workspace_id,
             share_link.c.workspace_item_id == sought.item_id,
         ),
@@ -142,10 +142,10 @@ def may_open(row: ShareLink, now: datetime) -> bool:
     return row.revoked_at is None and not used_up and not expired
 
 
-def link_body(row: ShareLink, *, opens: bool) -> ShareLinkBody:
+def link_body(row: ShareLink, *, opens: bool) -> shapes.ShareLinkBody:
     """A row of the table as the interface shows it."""
     shown = {**columns_of(row), "url": f"/v1/share/{row.id}", "open": opens}
-    return ShareLinkBody.model_validate(shown)
+    return shapes.ShareLinkBody.model_validate(shown)
 
 
 class OutdatedLink(Protocol):
@@ -163,13 +163,13 @@ async def outdated_links(
     """Live links of all workspaces that were not used under the current secret key."""
     columns = share_link.c
     statement = (
-        select(columns.id, columns.workspace_id, columns.kind, columns.created_at)
+        sa.select(columns.id, columns.workspace_id, columns.kind, columns.created_at)
         .join(*live_workspace_of(share_link))
         .where(
             columns.digest_key.is_distinct_from(secret_key_id),
             columns.revoked_at.is_(None),
-            or_(columns.expires_at.is_(None), columns.expires_at > work.now),
-            or_(columns.max_uses.is_(None), columns.use_count < columns.max_uses),
+            sa.or_(columns.expires_at.is_(None), columns.expires_at > work.now),
+            sa.or_(columns.max_uses.is_(None), columns.use_count < columns.max_uses),
         )
         .order_by(columns.created_at.desc(), columns.id)
         .limit(limit)

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import BYTEA
 from sqlmodel import Field, SQLModel
 
@@ -18,11 +18,11 @@ class ShareLink(SQLModel, table=True):
 
     __tablename__ = "share_link"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "id"),
+        sa.UniqueConstraint("workspace_id", "id"),
         same_workspace("workspace_item_id", "item.id", ondelete="CASCADE"),
-        ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
-        CheckConstraint("use_count >= 0 AND use_count <= max_uses", name="use_count"),
-        Index(
+        sa.ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
+        sa.CheckConstraint("use_count >= 0 AND use_count <= max_uses", name="use_count"),
+        sa.Index(
             "ix_share_link_workspace_id_workspace_item_id_created_at_id",
             "workspace_id",
             "workspace_item_id",
@@ -39,7 +39,7 @@ class ShareLink(SQLModel, table=True):
     digest_key: bytes | None = Field(default=None, sa_type=BYTEA)
     expires_at: datetime | None = Field(default=None, sa_type=Timestamp)
     max_uses: int | None = None
-    use_count: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
+    use_count: int = Field(default=0, sa_column_kwargs={"server_default": sa.text("0")})
     allow_download: bool
     created_by_user_id: Id
     created_at: datetime = Field(sa_type=Timestamp)

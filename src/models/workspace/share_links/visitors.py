@@ -4,19 +4,7 @@ import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    LargeBinary,
-    Uuid,
-    any_,
-    bindparam,
-    case,
-    exists,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import BYTEA
 
 from models.content.items.queries import placement
@@ -100,22 +88,22 @@ class Visitor:
         return Actor(principal=principal, workspace_id=self.link.workspace_id, role=Role.GUEST)
 
 
-def is_live() -> tuple[ColumnElement[bool], ...]:
+def is_live() -> tuple[sa.ColumnElement[bool], ...]:
     """The conditions that the link `link_id` is neither revoked nor expired at `now`.
 
     Its workspace must exist.
     """
-    now = bindparam("now", type_=Timestamp)
+    now = sa.bindparam("now", type_=Timestamp)
     _, live_workspace = live_workspace_of(share_link)
     return (
-        share_link.c.id == bindparam("link_id", type_=Uuid),
+        share_link.c.id == sa.bindparam("link_id", type_=sa.Uuid),
         share_link.c.revoked_at.is_(None),
-        or_(share_link.c.expires_at.is_(None), share_link.c.expires_at > now),
-        exists().where(live_workspace),
+        sa.or_(share_link.c.expires_at.is_(None), share_link.c.expires_at > now),
+        sa.exists().where(live_workspace),
     )
 
 
-_LINK = PreparedStatement(select(share_link).where(*is_live()), ShareLink)
+_LINK = PreparedStatement(sa.select(share_link).where(*is_live()), ShareLink)
 
 
 async def live_link(work: UnitOfWork, link_id: Id) -> ShareLink:
@@ -153,19 +141,19 @@ class VisitRequest:
     """The browser loads the page ahead of time; no one has opened it yet."""
 
 
-_DIGEST, _DIGEST_KEY = (bindparam(name, type_=BYTEA) for name in ("digest", "digest_key"))
+_DIGEST, _DIGEST_KEY = (sa.bindparam(name, type_=BYTEA) for name in ("digest", "digest_key"))
 _OLDER = is_older_key(share_link.c.digest_key, _DIGEST_KEY)
 _USE = PreparedStatement(
-    update(share_link)
+    sa.update(share_link)
     .where(
         *is_live(),
-        share_link.c.digest == any_(bindparam("digests", type_=ARRAY(LargeBinary))),
-        or_(share_link.c.max_uses.is_(None), share_link.c.use_count < share_link.c.max_uses),
+        share_link.c.digest == sa.any_(sa.bindparam("digests", type_=sa.ARRAY(sa.LargeBinary))),
+        sa.or_(share_link.c.max_uses.is_(None), share_link.c.use_count < share_link.c.max_uses),
     )
     .values(
         use_count=share_link.c.use_count + 1,
-        digest=case((_OLDER, _DIGEST), else_=share_link.c.digest),
-        digest_key=case((_OLDER, _DIGEST_KEY), else_=share_link.c.digest_key),
+        digest=sa.case((_OLDER, _DIGEST), else_=share_link.c.digest),
+        digest_key=sa.case((_OLDER, _DIGEST_KEY), else_=share_link.c.digest_key),
     )
     .returning(*share_link.c),
     ShareLink,

@@ -11,15 +11,8 @@ from typing import TypeVar
 
 from models.core.access.rules import Actor, Principal, PrincipalType, Role, Scope
 from models.core.base import Id, JsonObject, Shape
+from models.messages.jobs import store as job_store
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
-from models.messages.jobs.store import (
-    JobRow,
-    accept_job,
-    find_job,
-    forget_job,
-    job_actor,
-    succeeded_job,
-)
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from models.workspace.changes.commands import propose
@@ -115,7 +108,7 @@ async def seed_outcome(
 
     Raises `ConflictError` when it failed, `InProgressError` when this is the last time to ask.
     """
-    job = await succeeded_job(
+    job = await job_store.succeeded_job(
         work,
         actor.workspace_id,
         Family.STARTER_SEED,
@@ -141,7 +134,7 @@ async def accept_plan(work: UnitOfWork, actor: Actor, seed_id: Id, plan: JsonObj
 async def _accept(
     work: UnitOfWork, actor: Actor, seed_id: Id, summary: str, asked: JsonObject
 ) -> None:
-    accepted = await accept_job(
+    accepted = await job_store.accept_job(
         work, actor, Family.STARTER_SEED, seed_id, seed_id, summary=summary, input=asked
     )
     if accepted:
@@ -158,12 +151,12 @@ def _facts(seed_id: Id, asked: JsonObject) -> JsonObject:
     return {"seedId": str(seed_id), "source": "template", "templateKey": key}
 
 
-async def seed(work: UnitOfWork, job: JobRow, keys: KeyRing) -> JsonObject:
+async def seed(work: UnitOfWork, job: job_store.JobRow, keys: KeyRing) -> JsonObject:
     """Build everything, with the present rights of the requester; returns the answer.
 
     Raises what one of the operations raises.
     """
-    person = await job_actor(work, job)
+    person = await job_store.job_actor(work, job)
     # Sample records are no news: they start no automations.
     actor = replace(person, principal=replace(person.principal, bulk=True))
     headline, operations = _asked(job, work)
@@ -195,7 +188,7 @@ def _item_of(made: Made) -> Id:
     return made.parts.get("item", made.subject_id)
 
 
-def _asked(job: JobRow, work: UnitOfWork) -> tuple[str, Sequence[Operation]]:
+def _asked(job: job_store.JobRow, work: UnitOfWork) -> tuple[str, Sequence[Operation]]:
     key = job.input.get("templateKey")
     if key is None:
         plan = StarterPlan.model_validate(job.input["plan"])
@@ -208,7 +201,7 @@ def _asked(job: JobRow, work: UnitOfWork) -> tuple[str, Sequence[Operation]]:
     return template.headline, operations
 
 
-async def seed_failed(work: UnitOfWork, job: JobRow) -> None:
+async def seed_failed(work: UnitOfWork, job: job_store.JobRow) -> None:
     """Tell that nothing came of a seed; its one transaction left nothing."""
     data = {**_facts(job.id, job.input), "errorCode": job.error_code or "interrupted"}
     # The requester may have left since.
@@ -249,7 +242,7 @@ class ModelDraft:
 async def accept_draft(work: UnitOfWork, draft: ModelDraft) -> None:
     """Accept the job that asks the model of a workspace."""
     asked = draft.body.model_dump(mode="json")
-    await accept_job(
+    await job_store.accept_job(
         work, draft.actor, Family.WORKSPACE_DRAFT, draft.id, draft.id, summary="Draft", input=asked
     )
 
@@ -257,7 +250,7 @@ async def accept_draft(work: UnitOfWork, draft: ModelDraft) -> None:
 async def draft_outcome(draft: ModelDraft, work: UnitOfWork, last: bool) -> StarterPlan | None:
     """The plan of the model, None while it writes; that of the rules when there is none in time."""
     workspace_id, body = draft.actor.workspace_id, draft.body
-    found = await find_job(work, workspace_id, Family.WORKSPACE_DRAFT, draft.id)
+    found = await job_store.find_job(work, workspace_id, Family.WORKSPACE_DRAFT, draft.id)
     if found.status == JobStatus.SUCCEEDED and found.result is not None:
         return StarterPlan.model_validate(found.result)
     if last or found.status not in OPEN_JOB:
@@ -267,7 +260,7 @@ async def draft_outcome(draft: ModelDraft, work: UnitOfWork, last: bool) -> Star
 
 async def forget_draft(draft: ModelDraft, work: UnitOfWork) -> None:
     """Remove what was asked and answered."""
-    await forget_job(work, draft.actor.workspace_id, draft.id)
+    await job_store.forget_job(work, draft.actor.workspace_id, draft.id)
 
 
 async def plan_run(
@@ -287,7 +280,9 @@ async def plan_run(
         return await propose_by_rules(work, actor, keys, run_id, body.instruction, body.title)
     asked = {"instruction": body.instruction, "title": body.title}
     summary = "Plan of a run"
-    await accept_job(work, actor, Family.CHANGE_PLAN, run_id, run_id, summary=summary, input=asked)
+    await job_store.accept_job(
+        work, actor, Family.CHANGE_PLAN, run_id, run_id, summary=summary, input=asked
+    )
     return None
 
 
@@ -314,7 +309,11 @@ async def propose_by_rules(
 
 
 async def propose_by_model(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, job: JobRow, operations: Sequence[Operation]
+    work: UnitOfWork,
+    actor: Actor,
+    keys: KeyRing,
+    job: job_store.JobRow,
+    operations: Sequence[Operation],
 ) -> None:
     """A run of what the model planned. Raises `ValidationError` for operations that are wrong."""
     await propose(
@@ -336,7 +335,7 @@ async def plan_outcome(
 
     Raises `ConflictError` when it cannot be, `InProgressError` when this is the last time to ask.
     """
-    job = await succeeded_job(
+    job = await job_store.succeeded_job(
         work,
         actor.workspace_id,
         Family.CHANGE_PLAN,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
-from sqlalchemy import ARRAY, FromClause, Uuid, func, literal
+import sqlalchemy as sa
 
 from models.automation.actions.store import copy_action
 from models.automation.automations.commands import create_automation
@@ -13,13 +13,7 @@ from models.automation.automations.queries import detail as automation_detail
 from models.automation.automations.shapes import CreateAutomation
 from models.content.files.commands import copy_file
 from models.content.grants import copy_grants
-from models.content.items.commands import (
-    change_item,
-    check_parent,
-    check_scopes,
-    copy_appearance,
-    create_item_for,
-)
+from models.content.items import commands as item_commands
 from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import find_item, get_item, item_detail, items_below, target_of
 from models.content.items.rules import ItemKind, copy_stem, copy_title
@@ -60,9 +54,9 @@ async def duplicate_item(
     if item.kind == ItemKind.DATABASE:
         await accept_copy(work, actor, target_of(item), copy_id, WITH_RECORDS)
         return None
-    await check_parent(work, actor, item.parent_item_id)
+    await item_commands.check_parent(work, actor, item.parent_item_id)
     rows = await _visible_below(work, actor, item_id)
-    check_scopes(actor, {row.kind for row in rows})
+    item_commands.check_scopes(actor, {row.kind for row in rows})
     if any(row.kind == ItemKind.DATABASE for row in rows):
         raise UnsupportedError("The item contains a database. Duplicate databases separately.")
     title = await _free_title(work, actor, item)
@@ -126,7 +120,7 @@ class CopyRequest:
 
     async def create_item(self, target_id: Id | None) -> Id:
         """The item of the copy, for kinds whose own command makes none."""
-        return await create_item_for(
+        return await item_commands.create_item_for(
             self.work,
             self.actor,
             ItemKind(self.source.kind),
@@ -150,13 +144,16 @@ async def _copy_own_columns(
 ) -> None:
     """Copy the columns and grants of the items; those below the root keep their order."""
     copies = _pairs(made)
-    await copy_appearance(work, actor, root_id, copies)
+    await item_commands.copy_appearance(work, actor, root_id, copies)
     await copy_grants(work, actor, copies)
 
 
-def _pairs(made: Mapping[Id, Id]) -> FromClause:
-    columns = literal(list(made), ARRAY(Uuid)), literal(list(made.values()), ARRAY(Uuid))
-    return func.unnest(*columns).table_valued("old", "new").render_derived()
+def _pairs(made: Mapping[Id, Id]) -> sa.FromClause:
+    columns = (
+        sa.literal(list(made), sa.ARRAY(sa.Uuid)),
+        sa.literal(list(made.values()), sa.ARRAY(sa.Uuid)),
+    )
+    return sa.func.unnest(*columns).table_valued("old", "new").render_derived()
 
 
 Copier = Callable[[CopyRequest], Awaitable[Id]]
@@ -177,7 +174,9 @@ def _of_item(
     async def copier(request: CopyRequest) -> Id:
         item_id = await request.create_item(None)
         target_id = await copy(request.work, request.actor, request.target_id, item_id)
-        await change_item(request.work, request.actor, item_id, {"target_id": target_id})
+        await item_commands.change_item(
+            request.work, request.actor, item_id, {"target_id": target_id}
+        )
         return item_id
 
     return copier

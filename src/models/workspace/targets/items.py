@@ -14,13 +14,7 @@ from models.content.files.commands import lock_unplaced
 from models.content.files.queries import stored_file
 from models.content.files.queries import visible as visible_file
 from models.content.grants import grant_manage
-from models.content.items.commands import (
-    change_item,
-    check_parent,
-    check_scopes,
-    create_item_for,
-    trash_item,
-)
+from models.content.items import commands
 from models.content.items.queries import find_item, item_detail, placement, target_of
 from models.content.items.rules import AccessMode, ItemKind
 from models.content.items.shapes import ItemDetail, UpdateItem
@@ -45,14 +39,7 @@ from models.sources.data_sources.queries import CreateDataSource
 from models.sources.data_sources.schedules import data_source_renamed
 from models.sources.mounts.commands import create_mount
 from models.sources.mounts.queries import CreateMount
-from models.workspace.targets.shapes import (
-    CreateItem,
-    DeletedFields,
-    DeletedItem,
-    FileItemConfig,
-    PlacedTarget,
-    TargetDetail,
-)
+from models.workspace.targets import shapes
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, ValidationError
@@ -71,18 +58,18 @@ _SET_LABEL: dict[ItemKind, SetLabel] = {
 
 
 async def create_item(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateItem
-) -> PlacedTarget:
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: shapes.CreateItem
+) -> shapes.PlacedTarget:
     """A new item with its target.
 
     The creator of a restricted item gets manage access to it. Raises `DeniedError` without the
     kind's write scope, `NotFoundError` for what the body names and the actor does not see,
     `ValidationError` at `content` or below `config`, `ConflictError` for a key in use.
     """
-    check_scopes(actor, {body.kind.value})
+    commands.check_scopes(actor, {body.kind.value})
     if body.workspace_id not in {None, actor.workspace_id}:
         raise NotFoundError("workspace")
-    await check_parent(work, actor, body.parent_item_id)
+    await commands.check_parent(work, actor, body.parent_item_id)
     unused = "config" if body.kind in WITH_CONTENT else "content"
     if body.kind is ItemKind.FOLDER and body.config is not None:
         unused = "config"
@@ -92,10 +79,10 @@ async def create_item(
     row = await find_item(work, actor.workspace_id, item_id)
     own = _columns(body.model_dump(mode="json", include=_ITEM_FIELDS, exclude_unset=True))
     if own:
-        row = await change_item(work, actor, item_id, own)
+        row = await commands.change_item(work, actor, item_id, own)
     if body.access_mode is AccessMode.RESTRICTED:
         await _keep_access(work, actor, item_id)
-    return PlacedTarget.model_construct(item=item_detail(row), target=target)
+    return shapes.PlacedTarget.model_construct(item=item_detail(row), target=target)
 
 
 _ITEM_FIELDS = {"icon", "color", "order", "access_mode", "metadata"}
@@ -120,33 +107,41 @@ async def update_item(
     """
     item = await find_item(work, actor.workspace_id, item_id)
     kind = ItemKind(item.kind)
-    check_scopes(actor, {kind.value})
+    commands.check_scopes(actor, {kind.value})
     values = _columns(body.model_dump(mode="json", exclude_unset=True))
     if "access_mode" in values:
         await _check_manages(work, actor, item_id)
     # The target first, as commands that rename the target do: two renames never deadlock.
     if "title" in values and kind in _SET_LABEL:
         await _SET_LABEL[kind](work, actor.workspace_id, target_of(item), values["title"])
-    row = await change_item(work, actor, item_id, values, expected_updated_at) if values else item
+    row = (
+        await commands.change_item(work, actor, item_id, values, expected_updated_at)
+        if values
+        else item
+    )
     if values.get("access_mode") == AccessMode.RESTRICTED.value:
         await _keep_access(work, actor, item_id)
     return item_detail(row)
 
 
-async def delete_item(work: UnitOfWork, actor: Actor, keys: KeyRing, item_id: Id) -> DeletedItem:
+async def delete_item(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, item_id: Id
+) -> shapes.DeletedItem:
     """Put an item and all below it into the trash for 30 days (interface.md#trash).
 
     Raises what `trash_item` raises.
     """
     item = await find_item(work, actor.workspace_id, item_id)
-    check_scopes(actor, {item.kind})
+    commands.check_scopes(actor, {item.kind})
     fields = file = None
     if item.kind == ItemKind.DATABASE:
-        fields = DeletedFields(fields=(await get_database(work, actor, target_of(item))).fields)
+        fields = shapes.DeletedFields(
+            fields=(await get_database(work, actor, target_of(item))).fields
+        )
     if item.kind == ItemKind.FILE:
         file = await stored_file(work, actor.workspace_id, target_of(item), keys)
-    row = await trash_item(work, actor, item_id)
-    return DeletedItem(item=item_detail(row), database=fields, file=file)
+    row = await commands.trash_item(work, actor, item_id)
+    return shapes.DeletedItem(item=item_detail(row), database=fields, file=file)
 
 
 async def _check_manages(work: UnitOfWork, actor: Actor, item_id: Id) -> None:
@@ -171,11 +166,11 @@ class Creation:
     work: UnitOfWork
     actor: Actor
     keys: KeyRing
-    body: CreateItem
+    body: shapes.CreateItem
 
     async def create_item(self, target_id: Id | None) -> Id:
         """The new item, for kinds whose own command makes none."""
-        return await create_item_for(
+        return await commands.create_item_for(
             self.work,
             self.actor,
             self.body.kind,
@@ -210,14 +205,14 @@ OWNED: Mapping[ItemKind, tuple[str, ...]] = MappingProxyType(
 )
 """The keys of the body of a target that its item says, so that `config` does not have them."""
 
-Factory = Callable[[Creation], Awaitable[tuple[Id, TargetDetail | None]]]
+Factory = Callable[[Creation], Awaitable[tuple[Id, shapes.TargetDetail | None]]]
 
 
 async def _folder(creation: Creation) -> tuple[Id, None]:
     return await creation.create_item(None), None
 
 
-async def _surface(creation: Creation) -> tuple[Id, TargetDetail]:
+async def _surface(creation: Creation) -> tuple[Id, shapes.TargetDetail]:
     surface_id = new_id()
     item_id = await creation.create_item(surface_id)
     await create_surface(
@@ -232,7 +227,7 @@ async def _surface(creation: Creation) -> tuple[Id, TargetDetail]:
     return item_id, await detail(creation.work, creation.actor, made)
 
 
-async def _view(creation: Creation) -> tuple[Id, TargetDetail]:
+async def _view(creation: Creation) -> tuple[Id, shapes.TargetDetail]:
     view_id = new_id()
     item_id = await creation.create_item(view_id)
     config = creation.body.config or {}
@@ -243,7 +238,7 @@ async def _view(creation: Creation) -> tuple[Id, TargetDetail]:
     return item_id, await get_view(creation.work, creation.actor, database_id, view_id)
 
 
-async def _form(creation: Creation) -> tuple[Id, TargetDetail]:
+async def _form(creation: Creation) -> tuple[Id, shapes.TargetDetail]:
     form_id = new_id()
     item_id = await creation.create_item(form_id)
     config = creation.body.config or {}
@@ -251,17 +246,17 @@ async def _form(creation: Creation) -> tuple[Id, TargetDetail]:
     return item_id, await get_form(creation.work, creation.actor, form_id)
 
 
-async def _database(creation: Creation) -> tuple[Id, TargetDetail]:
+async def _database(creation: Creation) -> tuple[Id, shapes.TargetDetail]:
     body = creation.target_body(CreateDatabase)
     with problems_within("config"):
         made = await create_database(creation.work, creation.actor, body)
     return made.item_id, made
 
 
-async def _file(creation: Creation) -> tuple[Id, TargetDetail]:
+async def _file(creation: Creation) -> tuple[Id, shapes.TargetDetail]:
     """Place an uploaded file. Raises `ConflictError` when another item places it."""
     work, actor = creation.work, creation.actor
-    file_id = read_part(FileItemConfig, creation.body.config or {}, "config").file_id
+    file_id = read_part(shapes.FileItemConfig, creation.body.config or {}, "config").file_id
     seen = await visible_file(work, [actor.workspace_id], file_id, actor.user_id)
     if seen is None or level_on(seen, actor.role) < Level.VIEW:
         raise NotFoundError("file")
@@ -270,14 +265,14 @@ async def _file(creation: Creation) -> tuple[Id, TargetDetail]:
     return item_id, await stored_file(work, actor.workspace_id, file_id, creation.keys)
 
 
-async def _data_source(creation: Creation) -> tuple[Id, TargetDetail]:
+async def _data_source(creation: Creation) -> tuple[Id, shapes.TargetDetail]:
     body = creation.target_body(CreateDataSource)
     with problems_within("config"):
         made = await create_data_source(creation.work, creation.actor, body)
     return made.item_id, await data_source_detail(creation.work, made)
 
 
-async def _action(creation: Creation) -> tuple[Id, TargetDetail]:
+async def _action(creation: Creation) -> tuple[Id, shapes.TargetDetail]:
     body = creation.target_body(CreateAction)
     with problems_within("config"):
         made = await create_action(
@@ -286,7 +281,7 @@ async def _action(creation: Creation) -> tuple[Id, TargetDetail]:
     return made.item_id, made
 
 
-async def _automation(creation: Creation) -> tuple[Id, TargetDetail]:
+async def _automation(creation: Creation) -> tuple[Id, shapes.TargetDetail]:
     """Without a config: triggered by hand, and a draft whose graph is empty."""
     body = creation.target_body(CreateAutomation, graph={})
     with problems_within("config"):
@@ -294,7 +289,7 @@ async def _automation(creation: Creation) -> tuple[Id, TargetDetail]:
     return made.item_id, made
 
 
-async def _external_resource(creation: Creation) -> tuple[Id, TargetDetail]:
+async def _external_resource(creation: Creation) -> tuple[Id, shapes.TargetDetail]:
     body = read_part(CreateMount, creation.body.config or {}, "config")
     made = await create_mount(
         creation.work, creation.actor, creation.body.title, creation.body.parent_item_id, body

@@ -10,16 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from models.automation.automations.rules.language.bindings import (
-    BindingContext,
-    BindingError,
-    BindingType,
-    holds_binding,
-    is_binding,
-    problems,
-    resolve,
-    segments,
-)
+from models.automation.automations.rules.language import bindings
 from models.core.base import JsonObject
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.expressions import compile_expression
@@ -37,7 +28,12 @@ Attributes = Annotated[dict[AttributeKey, AttributeValue], Field(max_length=MAX_
 BoundAttributes = Annotated[dict[AttributeKey, Any], Field(max_length=MAX_ATTRIBUTES)]
 """Each value is a text or a binding."""
 
-_EARLY = (BindingType.LITERAL, BindingType.TRIGGER, BindingType.TEMPLATE, BindingType.EXPRESSION)
+_EARLY = (
+    bindings.BindingType.LITERAL,
+    bindings.BindingType.TRIGGER,
+    bindings.BindingType.TEMPLATE,
+    bindings.BindingType.EXPRESSION,
+)
 
 
 def as_texts(values: Mapping[str, Any]) -> dict[str, str]:
@@ -58,12 +54,12 @@ def _text(value: object) -> str | None:
 
 def bound_attributes(trigger_config: JsonObject, payload: JsonObject) -> dict[str, str]:
     """The attributes that a trigger gives a run, without the ones that cannot be evaluated."""
-    context = BindingContext(trigger=payload, nodes={}, run={})
+    context = bindings.BindingContext(trigger=payload, nodes={}, run={})
     values = {}
     for key, binding in (trigger_config.get("attributes") or {}).items():
         try:
-            values[key] = resolve(binding, context)
-        except BindingError:
+            values[key] = bindings.resolve(binding, context)
+        except bindings.BindingError:
             continue
     return as_texts(values)
 
@@ -79,12 +75,12 @@ def attribute_problems(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Reasons why the attributes of a trigger cannot be evaluated, as path and sentence."""
     for key, value in values.items():
         place = f"attributes.{key}"
-        if not is_binding(value):
-            if holds_binding(value) or as_texts({key: value}) == {}:
+        if not bindings.is_binding(value):
+            if bindings.holds_binding(value) or as_texts({key: value}) == {}:
                 yield place, f"Must be a text of 1 to {LONGEST_VALUE} characters, or a binding."
         elif value["type"] not in _EARLY:
             yield place, f"A trigger can bind only: {', '.join(_EARLY)}."
-        elif (wrong := next(problems(value, place), None)) is not None:
+        elif (wrong := next(bindings.problems(value, place), None)) is not None:
             yield wrong
         else:
             yield from _late_reads(place, value["type"], value["value"])
@@ -92,10 +88,10 @@ def attribute_problems(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _late_reads(place: str, kind: str, value: str) -> Iterator[tuple[str, str]]:
     texts: list[str] = []
-    if kind == BindingType.EXPRESSION:
+    if kind == bindings.BindingType.EXPRESSION:
         texts = [value]
-    elif kind == BindingType.TEMPLATE:
-        texts = list(segments(value))
+    elif kind == bindings.BindingType.TEMPLATE:
+        texts = list(bindings.segments(value))
     for text in texts:
         if (problem := early_problem(text)) is not None:
             yield place, problem

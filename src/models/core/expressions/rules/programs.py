@@ -18,18 +18,8 @@ from cel_expr_python.ext import ext_math, ext_optional, ext_strings
 from google.protobuf.message import DecodeError
 from pydantic import JsonValue
 
-from models.core.expressions.rules import cel_text
+from models.core.expressions.rules import cel_text, checks, syntax
 from models.core.expressions.rules.cel_text import names, tokens
-from models.core.expressions.rules.checks import (
-    ELEMENT,
-    LARGEST,
-    Extent,
-    Outcome,
-    constant_problem,
-    extent_of,
-    is_small,
-    largest_type,
-)
 from models.core.expressions.rules.errors import (
     ExpressionError,
     ExpressionLimitError,
@@ -38,15 +28,6 @@ from models.core.expressions.rules.errors import (
 )
 from models.core.expressions.rules.functions import FUNCTIONS
 from models.core.expressions.rules.json_values import ResultReader
-from models.core.expressions.rules.syntax import (
-    EXACT,
-    OPERATIONS,
-    Message,
-    exact,
-    read_tree,
-    with_decimals,
-    with_nulls,
-)
 from models.core.problems import nearest_known
 from runtime.processes.bounded_processes import BoundedProcesses, OverLimitError, check_turn
 
@@ -99,12 +80,12 @@ _OPERATIONS = [
             )
         ],
     )
-    for each in OPERATIONS.values()
+    for each in syntax.OPERATIONS.values()
 ] + [
     cel.FunctionDecl(
-        EXACT,
+        syntax.EXACT,
         [
-            cel.Overload(f"{EXACT}_{kind.name()}", kind, [kind], impl=exact)
+            cel.Overload(f"{syntax.EXACT}_{kind.name()}", kind, [kind], impl=syntax.exact)
             for kind in (cel.Type.INT, cel.Type.UINT, cel.Type.STRING)
         ],
     )
@@ -138,7 +119,7 @@ def _library(surrounding: Environment) -> cel.Env:
     return cel.NewEnv(variables=declared, extensions=list(_EXTENSIONS), functions=functions)
 
 
-def parsed(text: str) -> Message:
+def parsed(text: str) -> syntax.Message:
     """The parse tree of a text as it is written, with the offset of each node.
 
     Raises ExpressionError for a text that is none.
@@ -147,7 +128,7 @@ def parsed(text: str) -> Message:
         raise ExpressionError(f"The expression has more than {MAX_LENGTH} characters.")
     try:
         serialized = _library(_NO_VARIABLES).compile(text, disable_check=True).serialize()
-        return read_tree(serialized).message
+        return syntax.read_tree(serialized).message
     except DecodeError:
         raise ExpressionError("The expression chains too many calls on one value.") from None
     except (RuntimeError, ValueError, TypeError) as error:
@@ -173,7 +154,7 @@ class Program:
         check_turn(len(text))
         self._surrounding, self._text = surrounding, text
         self._lenient: Any = None
-        self._small: dict[Extent | None, bool] = {}
+        self._small: dict[checks.Extent | None, bool] = {}
         library = _library(surrounding)
         try:
             _check_size(library, text)
@@ -182,7 +163,7 @@ class Program:
                 plain = cel_text.without_coalesce(text, surrounding.qualifiers)
                 self._compiled = library.compile(plain)
             serialized = self._compiled.serialize()
-            self._tree = read_tree(serialized).root
+            self._tree = syntax.read_tree(serialized).root
         except DecodeError:
             raise ExpressionError("The expression chains too many calls on one value.") from None
         except (RuntimeError, ValueError, TypeError) as error:
@@ -192,18 +173,18 @@ class Program:
 
     def require_value(self) -> None:
         """Raises ExpressionError for a text that can have no value, as far as constants tell."""
-        if problem := constant_problem(self._tree, self._of_part, self._of_text):
+        if problem := checks.constant_problem(self._tree, self._of_part, self._of_text):
             raise ExpressionError(problem)
 
-    def _of_part(self, part: Message) -> Outcome | None:
-        if not is_small(part, _NO_DATA):
+    def _of_part(self, part: syntax.Message) -> checks.Outcome | None:
+        if not checks.is_small(part, _NO_DATA):
             return None
-        tree = read_tree(self._compiled.serialize())
+        tree = syntax.read_tree(self._compiled.serialize())
         tree.message.expr.CopyFrom(part)
         alone = _library(self._surrounding).deserialize(tree.serialized())
         return _outcome(self._surrounding, alone)
 
-    def _of_text(self, text: str) -> Outcome | None:
+    def _of_text(self, text: str) -> checks.Outcome | None:
         return _outcome(self._surrounding, _library(self._surrounding).compile(text))
 
     @property
@@ -213,10 +194,10 @@ class Program:
 
     def is_small(self, data: Mapping[str, Any]) -> bool:
         """True when its evaluation with these variables is provably small."""
-        extent = extent_of(data)
+        extent = checks.extent_of(data)
         is_small_here = self._small.get(extent)
         if is_small_here is None:
-            small = extent is not None and is_small(self._tree, extent)
+            small = extent is not None and checks.is_small(self._tree, extent)
             is_small_here = self._small[extent] = small
         return is_small_here
 
@@ -272,7 +253,7 @@ class Program:
         return self._lenient or None
 
 
-_NO_DATA = Extent(ELEMENT, 0)
+_NO_DATA = checks.Extent(checks.ELEMENT, 0)
 _processes = BoundedProcesses([__name__])
 
 _NOT_FOUND = "NOT_FOUND: "
@@ -326,20 +307,24 @@ def _value(compiled: cel.Expression, data: Mapping[str, Any]) -> tuple[Any, Expr
         return None, OptionalResultError()
 
 
-def _outcome(surrounding: Environment, compiled: cel.Expression) -> Outcome | None:
+def _outcome(surrounding: Environment, compiled: cel.Expression) -> checks.Outcome | None:
     """The outcome of a part without data; None for an optional."""
     value, problem = _value(compiled, {})
     if problem is not None and (lenient := _compiled_with_nulls(surrounding, compiled)):
         value, problem = _value(lenient, {})
     if problem is None:
-        return Outcome(_opened(value))
-    return None if isinstance(problem, OptionalResultError) else Outcome(problem=problem.message)
+        return checks.Outcome(_opened(value))
+    return (
+        None
+        if isinstance(problem, OptionalResultError)
+        else checks.Outcome(problem=problem.message)
+    )
 
 
 def _compiled_with_nulls(surrounding: Environment, compiled: cel.Expression) -> cel.Expression:
     """The same tree with null read as filters do; False where that is the same tree."""
     try:
-        rewritten = with_nulls(compiled.serialize())
+        rewritten = syntax.with_nulls(compiled.serialize())
         if rewritten is None:
             return False
         exact = _in_decimals(surrounding, rewritten)
@@ -352,7 +337,7 @@ def _compiled_with_nulls(surrounding: Environment, compiled: cel.Expression) -> 
 def _in_decimals(surrounding: Environment, serialized: bytes) -> cel.Expression | None:
     """The same tree with its arithmetic in decimals; None where that is the same tree."""
     try:
-        rewritten = with_decimals(serialized)
+        rewritten = syntax.with_decimals(serialized)
         return None if rewritten is None else _library(surrounding).deserialize(rewritten)
     except (DecodeError, RuntimeError):
         # Nested too deep once it is spelled out: it stays arithmetic of doubles.
@@ -367,7 +352,7 @@ def _check_size(library: cel.Env, text: str) -> None:
             f"The expression calls optMap or optFlatMap more than {MOST_OPTIONAL_MAPS} times."
         )
     parsed = library.compile(text, disable_check=True)
-    if largest_type(read_tree(parsed.serialize()).root) > LARGEST:
+    if checks.largest_type(syntax.read_tree(parsed.serialize()).root) > checks.LARGEST:
         raise ExpressionError("The maps of the expression are nested too deeply.")
 
 

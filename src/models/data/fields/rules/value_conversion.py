@@ -12,24 +12,8 @@ from datetime import UTC, date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any, Final, NoReturn, TypeGuard
 
-from models.core.values import (
-    EXACT,
-    InvalidValueError,
-    all_digits,
-    day,
-    exact_number,
-    moment,
-    number,
-    stored_moment,
-)
-from models.data.fields.rules.fields import (
-    NUMERIC_KINDS,
-    OPTION_KINDS,
-    STORED_KINDS,
-    FieldKind,
-    FieldSpec,
-    FieldValue,
-)
+from models.core import values as core_values
+from models.data.fields.rules import fields
 from models.data.fields.rules.settings import zone
 from models.data.fields.rules.values import KIND_RULES
 
@@ -40,69 +24,77 @@ class Lost:
 
 LOST: Final = Lost()
 
-TEXT_KINDS = frozenset({FieldKind.TEXT, FieldKind.LONG_TEXT, FieldKind.RICH_TEXT})
-_WRITTEN = TEXT_KINDS | {FieldKind.EMAIL, FieldKind.URL, FieldKind.PHONE}
-_CHOSEN = frozenset({FieldKind.SELECT, FieldKind.STATUS})
-_COUNTED = NUMERIC_KINDS | {FieldKind.RATING}
-_NAMES = _WRITTEN | _COUNTED | {FieldKind.CHECKBOX, FieldKind.DATE, FieldKind.TIME}
+TEXT_KINDS = frozenset(
+    {fields.FieldKind.TEXT, fields.FieldKind.LONG_TEXT, fields.FieldKind.RICH_TEXT}
+)
+_WRITTEN = TEXT_KINDS | {fields.FieldKind.EMAIL, fields.FieldKind.URL, fields.FieldKind.PHONE}
+_CHOSEN = frozenset({fields.FieldKind.SELECT, fields.FieldKind.STATUS})
+_COUNTED = fields.NUMERIC_KINDS | {fields.FieldKind.RATING}
+_NAMES = (
+    _WRITTEN | _COUNTED | {fields.FieldKind.CHECKBOX, fields.FieldKind.DATE, fields.FieldKind.TIME}
+)
 
-_SOURCES: Mapping[FieldKind, frozenset[FieldKind]] = {
-    **dict.fromkeys(TEXT_KINDS, STORED_KINDS),
-    FieldKind.JSON: STORED_KINDS,
+_SOURCES: Mapping[fields.FieldKind, frozenset[fields.FieldKind]] = {
+    **dict.fromkeys(TEXT_KINDS, fields.STORED_KINDS),
+    fields.FieldKind.JSON: fields.STORED_KINDS,
     **dict.fromkeys(_WRITTEN - TEXT_KINDS, _WRITTEN | _CHOSEN),
     **dict.fromkeys(
-        NUMERIC_KINDS,
-        _WRITTEN | _CHOSEN | _COUNTED | {FieldKind.DURATION, FieldKind.CHECKBOX},
+        fields.NUMERIC_KINDS,
+        _WRITTEN | _CHOSEN | _COUNTED | {fields.FieldKind.DURATION, fields.FieldKind.CHECKBOX},
     ),
-    FieldKind.RATING: _WRITTEN | _CHOSEN | NUMERIC_KINDS,
-    FieldKind.DURATION: _WRITTEN | NUMERIC_KINDS,
-    FieldKind.CHECKBOX: _WRITTEN | _CHOSEN | NUMERIC_KINDS,
-    FieldKind.DATE: _WRITTEN | _CHOSEN | {FieldKind.DATETIME},
-    FieldKind.DATETIME: _WRITTEN | _CHOSEN | {FieldKind.DATE},
-    FieldKind.TIME: _WRITTEN | _CHOSEN | {FieldKind.DATETIME},
-    **dict.fromkeys(OPTION_KINDS, OPTION_KINDS | _NAMES),
-    FieldKind.LOCATION: _WRITTEN | {FieldKind.JSON},
+    fields.FieldKind.RATING: _WRITTEN | _CHOSEN | fields.NUMERIC_KINDS,
+    fields.FieldKind.DURATION: _WRITTEN | fields.NUMERIC_KINDS,
+    fields.FieldKind.CHECKBOX: _WRITTEN | _CHOSEN | fields.NUMERIC_KINDS,
+    fields.FieldKind.DATE: _WRITTEN | _CHOSEN | {fields.FieldKind.DATETIME},
+    fields.FieldKind.DATETIME: _WRITTEN | _CHOSEN | {fields.FieldKind.DATE},
+    fields.FieldKind.TIME: _WRITTEN | _CHOSEN | {fields.FieldKind.DATETIME},
+    **dict.fromkeys(fields.OPTION_KINDS, fields.OPTION_KINDS | _NAMES),
+    fields.FieldKind.LOCATION: _WRITTEN | {fields.FieldKind.JSON},
 }
 
 
-def convertible(from_kind: FieldKind, to_kind: FieldKind) -> bool:
+def convertible(from_kind: fields.FieldKind, to_kind: fields.FieldKind) -> bool:
     """True when values of one kind can be converted to another."""
     return from_kind is not to_kind and from_kind in _SOURCES.get(to_kind, frozenset())
 
 
-def convert_value(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> FieldValue | Lost:
+def convert_value(
+    from_spec: fields.FieldSpec, to_spec: fields.FieldSpec, value: fields.FieldValue
+) -> fields.FieldValue | Lost:
     """The value in the stored form of the new field; LOST when it has none there."""
     check = KIND_RULES[to_spec.kind].check
     assert check is not None, "no field is converted to a kind that clients do not write"
     try:
         return check(to_spec, _READERS[to_spec.kind](from_spec, to_spec, value))
-    except InvalidValueError:
+    except core_values.InvalidValueError:
         return LOST
 
 
-def option_names(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> list[str]:
+def option_names(
+    from_spec: fields.FieldSpec, to_spec: fields.FieldSpec, value: fields.FieldValue
+) -> list[str]:
     """The names of the options that a value needs in a field of options."""
-    if from_spec.kind in OPTION_KINDS:
+    if from_spec.kind in fields.OPTION_KINDS:
         known = from_spec.option_names
         return [known[key] for key in _listed(value) if isinstance(key, str) and key in known]
     try:
         text = as_text(from_spec, value)
-    except InvalidValueError:
+    except core_values.InvalidValueError:
         return []
-    parts = re.split(r"[,;\n]", text) if to_spec.kind is FieldKind.MULTI_SELECT else [text]
+    parts = re.split(r"[,;\n]", text) if to_spec.kind is fields.FieldKind.MULTI_SELECT else [text]
     return [name for part in parts if (name := part.strip())]
 
 
-def as_text(spec: FieldSpec, value: FieldValue) -> str:
+def as_text(spec: fields.FieldSpec, value: fields.FieldValue) -> str:
     """A value as a person would write it."""
-    if spec.kind in OPTION_KINDS:
+    if spec.kind in fields.OPTION_KINDS:
         return ", ".join(_chosen_names(spec, value))
-    if spec.kind is FieldKind.DURATION and not isinstance(value, str):
+    if spec.kind is fields.FieldKind.DURATION and not isinstance(value, str):
         return clock(value)
-    if spec.kind is FieldKind.LOCATION and isinstance(value, dict):
+    if spec.kind is fields.FieldKind.LOCATION and isinstance(value, dict):
         label = value.get("label")
         return label if isinstance(label, str) else f"{value.get('lat')}, {value.get('lng')}"
-    if spec.kind is FieldKind.JSON and not isinstance(value, str):
+    if spec.kind is fields.FieldKind.JSON and not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, str):
         return value
@@ -111,22 +103,22 @@ def as_text(spec: FieldSpec, value: FieldValue) -> str:
     return "true" if value is True else "false" if value is False else digits(value)
 
 
-def _chosen_names(spec: FieldSpec, value: FieldValue) -> list[str]:
+def _chosen_names(spec: fields.FieldSpec, value: fields.FieldValue) -> list[str]:
     names = option_names(spec, spec, value)
     if len(names) < len(_listed(value)):
-        raise InvalidValueError("is not an option any more")
+        raise core_values.InvalidValueError("is not an option any more")
     return names
 
 
-def _listed(value: FieldValue) -> list[Any]:
+def _listed(value: fields.FieldValue) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _text(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> str:
+def _text(from_spec: fields.FieldSpec, _to: fields.FieldSpec, value: fields.FieldValue) -> str:
     return as_text(from_spec, value)
 
 
-def _line(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> str:
+def _line(from_spec: fields.FieldSpec, _to: fields.FieldSpec, value: fields.FieldValue) -> str:
     return as_text(from_spec, value).strip()
 
 
@@ -135,61 +127,65 @@ _PLAIN = re.compile(r"-?[0-9]{1,9}(?:[.][0-9]{1,6})?")
 """Digits of which none is lost in a float."""
 
 
-def _read_number(text: str, spec: FieldSpec) -> Decimal:
+def _read_number(text: str, spec: fields.FieldSpec) -> Decimal:
     """A number as a field of this kind takes it: with a percent sign, or with its currency."""
-    if spec.kind is not FieldKind.CURRENCY:
-        return read_number(text, "%" if spec.kind is FieldKind.PERCENT else "")
+    if spec.kind is not fields.FieldKind.CURRENCY:
+        return read_number(text, "%" if spec.kind is fields.FieldKind.PERCENT else "")
     amount = read_amount(text)
     own = spec.settings.get("currencyCode")
     if own is not None and not is_one_currency({*amount.currencies, own}):
-        raise InvalidValueError("is an amount of another currency")
+        raise core_values.InvalidValueError("is an amount of another currency")
     return amount.number
 
 
-def _is_plain(value: FieldValue) -> TypeGuard[str]:
+def _is_plain(value: fields.FieldValue) -> TypeGuard[str]:
     return isinstance(value, str) and _PLAIN.fullmatch(value) is not None
 
 
-def _number(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> int | float:
+def _number(
+    from_spec: fields.FieldSpec, to_spec: fields.FieldSpec, value: fields.FieldValue
+) -> int | float:
     """A number, rounded half up to the decimals the new field shows, and in no other way."""
     precision = to_spec.settings.get("precision")
     if precision is None and from_spec.kind in _WRITTEN and _is_plain(value):
         value = float(value)
     if precision is None and type(value) in _NUMBERS:
         # What needs no rounding needs no decimals, which take ten times as long.
-        given = number(value)
+        given = core_values.number(value)
         return int(given) if isinstance(given, float) and _is_short(given) else given
     if isinstance(value, bool):
         exact = Decimal(int(value))
     elif isinstance(value, int | float):
-        exact = Decimal(repr(number(value)))
+        exact = Decimal(repr(core_values.number(value)))
     else:
         exact = _read_number(as_text(from_spec, value), to_spec)
     if precision is not None and abs(exact) < Decimal(10) ** 15:
         exact = exact.quantize(Decimal(1).scaleb(-precision), ROUND_HALF_UP)
     # Integers of any length are kept where they are stored already.
-    return value if type(value) is int and exact == value else exact_number(exact)
+    return value if type(value) is int and exact == value else core_values.exact_number(exact)
 
 
 def _is_short(given: float) -> bool:
-    return given.is_integer() and abs(given) < EXACT
+    return given.is_integer() and abs(given) < core_values.EXACT
 
 
-def _duration(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> int | float:
+def _duration(
+    from_spec: fields.FieldSpec, to_spec: fields.FieldSpec, value: fields.FieldValue
+) -> int | float:
     """Milliseconds: from a number of them, or from `H:MM`, `H:MM:SS`."""
     written = read_clock(as_text(from_spec, value))
     return _number(from_spec, to_spec, value) if written is None else written
 
 
-def _checkbox(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> bool:
+def _checkbox(from_spec: fields.FieldSpec, _to: fields.FieldSpec, value: fields.FieldValue) -> bool:
     return read_yes_or_no(as_text(from_spec, value))
 
 
-def _date(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> str:
+def _date(from_spec: fields.FieldSpec, _to: fields.FieldSpec, value: fields.FieldValue) -> str:
     """A day; that of a moment in the time zone of the field it comes from."""
     text = as_text(from_spec, value).strip()
-    if from_spec.kind is FieldKind.DATETIME or "T" in text:
-        return _in_zone(moment(text), from_spec).date().isoformat()
+    if from_spec.kind is fields.FieldKind.DATETIME or "T" in text:
+        return _in_zone(core_values.moment(text), from_spec).date().isoformat()
     return read_day(text).isoformat()
 
 
@@ -198,49 +194,55 @@ _LOCAL = re.compile(
 )
 
 
-def _datetime(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> str:
+def _datetime(
+    from_spec: fields.FieldSpec, to_spec: fields.FieldSpec, value: fields.FieldValue
+) -> str:
     """A moment; a day begins, and a time without an offset is, in the new field's time zone."""
     text = as_text(from_spec, value).strip()
     if found := _LOCAL.fullmatch(text):
-        return _local(day(found[1]), found[2], to_spec)
+        return _local(core_values.day(found[1]), found[2], to_spec)
     try:
-        return stored_moment(moment(text))
-    except InvalidValueError:
+        return core_values.stored_moment(core_values.moment(text))
+    except core_values.InvalidValueError:
         return _local(read_day(text), "00:00", to_spec)
 
 
-def _local(on: date, at: str, spec: FieldSpec) -> str:
+def _local(on: date, at: str, spec: fields.FieldSpec) -> str:
     try:
         local = datetime.combine(on, time.fromisoformat(at), zone(spec.timezone))
-        return stored_moment(local.astimezone(UTC))
+        return core_values.stored_moment(local.astimezone(UTC))
     except (ValueError, OverflowError) as error:
-        raise InvalidValueError("is not a valid date and time") from error
+        raise core_values.InvalidValueError("is not a valid date and time") from error
 
 
-def _in_zone(at: datetime, spec: FieldSpec) -> datetime:
+def _in_zone(at: datetime, spec: fields.FieldSpec) -> datetime:
     try:
         return at.astimezone(zone(spec.timezone))
     except OverflowError as error:
-        raise InvalidValueError("is not a valid date and time there") from error
+        raise core_values.InvalidValueError("is not a valid date and time there") from error
 
 
-def _time(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> str:
+def _time(from_spec: fields.FieldSpec, _to: fields.FieldSpec, value: fields.FieldValue) -> str:
     text = as_text(from_spec, value).strip()
-    if from_spec.kind is FieldKind.DATETIME:
-        return _in_zone(moment(text), from_spec).time().isoformat("seconds")
+    if from_spec.kind is fields.FieldKind.DATETIME:
+        return _in_zone(core_values.moment(text), from_spec).time().isoformat("seconds")
     return text
 
 
-def _option(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> str:
+def _option(
+    from_spec: fields.FieldSpec, to_spec: fields.FieldSpec, value: fields.FieldValue
+) -> str:
     """The key of the one option that has the value as its key or its name."""
     keys = _options(from_spec, to_spec, value)
     if len(keys) != 1:
-        raise InvalidValueError("is not one option")
+        raise core_values.InvalidValueError("is not one option")
     return keys[0]
 
 
-def _options(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> list[str]:
-    if from_spec.kind in OPTION_KINDS:
+def _options(
+    from_spec: fields.FieldSpec, to_spec: fields.FieldSpec, value: fields.FieldValue
+) -> list[str]:
+    if from_spec.kind in fields.OPTION_KINDS:
         keys = _listed(value)
         same = [key for key in keys if isinstance(key, str) and key in to_spec.option_keys]
         if len(same) == len(keys):
@@ -248,23 +250,25 @@ def _options(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> lis
     named = to_spec.options_named
     names = option_names(from_spec, to_spec, value)
     if any(name.casefold() not in named for name in names) or not names:
-        raise InvalidValueError("is not among the options")
+        raise core_values.InvalidValueError("is not among the options")
     return [named[name.casefold()] for name in names]
 
 
-def _json(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> FieldValue:
+def _json(
+    from_spec: fields.FieldSpec, _to: fields.FieldSpec, value: fields.FieldValue
+) -> fields.FieldValue:
     """The value itself; a text that is JSON is read as such."""
     if from_spec.kind not in _WRITTEN or not isinstance(value, str):
         return value
     try:
         read = json.loads(value, parse_constant=_refuse, parse_float=_exact)
-    except (ValueError, RecursionError, InvalidValueError):
+    except (ValueError, RecursionError, core_values.InvalidValueError):
         return value
     return value if read is None else read
 
 
 def _exact(written: str) -> int | float:
-    return exact_number(Decimal(written))
+    return core_values.exact_number(Decimal(written))
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -274,12 +278,14 @@ def _refuse(constant: str) -> NoReturn:
 _PLACE = re.compile(r"(-?[0-9]{1,3}(?:[.][0-9]{1,20})?)\s*[,;]\s*(-?[0-9]{1,3}(?:[.][0-9]{1,20})?)")
 
 
-def _location(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> FieldValue:
-    if from_spec.kind is FieldKind.JSON and not isinstance(value, str):
+def _location(
+    from_spec: fields.FieldSpec, _to: fields.FieldSpec, value: fields.FieldValue
+) -> fields.FieldValue:
+    if from_spec.kind is fields.FieldKind.JSON and not isinstance(value, str):
         return value
     found = _PLACE.fullmatch(as_text(from_spec, value).strip())
     if found is None:
-        raise InvalidValueError("is not a location")
+        raise core_values.InvalidValueError("is not a location")
     return {"lat": float(found[1]), "lng": float(found[2])}
 
 
@@ -291,7 +297,7 @@ _GROUPED = re.compile(r"[+-]?[0-9]{1,3}((,[0-9]{3}){2,30}|(,[0-9]{3}){1,30}[.][0
 
 def digits(value: object) -> str:
     """A number without an exponent."""
-    return all_digits(Decimal(repr(number(value))))
+    return core_values.all_digits(Decimal(repr(core_values.number(value))))
 
 
 def read_number(text: str, units: str) -> Decimal:
@@ -304,7 +310,7 @@ def read_number(text: str, units: str) -> Decimal:
         return Decimal(stripped)
     if _GROUPED.fullmatch(stripped):
         return Decimal(stripped.replace(",", ""))
-    raise InvalidValueError("is not a number")
+    raise core_values.InvalidValueError("is not a number")
 
 
 _CODES = (
@@ -394,10 +400,10 @@ def read_amount(text: str) -> Amount:
     """A number with none, one or two signs or codes of a currency around it."""
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
-        raise InvalidValueError("is not an amount")
+        raise core_values.InvalidValueError("is not an amount")
     stated = tuple(each for each in (match["before"], match["after"]) if each)
     if any(each.isalpha() and each.isupper() and each not in CURRENCIES for each in stated):
-        raise InvalidValueError("names no currency")
+        raise core_values.InvalidValueError("names no currency")
     return Amount(read_number(match["sign"] + match["number"], ""), stated)
 
 
@@ -407,7 +413,7 @@ _CLOCK = re.compile(r"([0-9]{1,10}):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]{3})
 def clock(value: object) -> str:
     """Milliseconds as `H:MM:SS`, with a fraction where there is one."""
     if not isinstance(value, int):
-        raise InvalidValueError("is not a duration")
+        raise core_values.InvalidValueError("is not a duration")
     seconds, milliseconds = divmod(value, 1000)
     shown = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return f"{shown}.{milliseconds:03}" if milliseconds else shown
@@ -429,7 +435,7 @@ def read_yes_or_no(text: str) -> bool:
     """True when a text says yes."""
     word = text.strip().lower()
     if word not in _WORDS:
-        raise InvalidValueError("is neither yes nor no")
+        raise core_values.InvalidValueError("is neither yes nor no")
     return _WORDS[word]
 
 
@@ -444,30 +450,30 @@ def read_day(text: str) -> date:
     elif found := _DAY_FIRST.fullmatch(text):
         parts = found.groups()[::-1]
     else:
-        return day(text)
+        return core_values.day(text)
     try:
         return date(*map(int, parts))
     except ValueError as error:
-        raise InvalidValueError("is not a valid date") from error
+        raise core_values.InvalidValueError("is not a valid date") from error
 
 
-_READERS: Mapping[FieldKind, Callable[[FieldSpec, FieldSpec, Any], Any]] = {
+_READERS: Mapping[fields.FieldKind, Callable[[fields.FieldSpec, fields.FieldSpec, Any], Any]] = {
     **dict.fromkeys(TEXT_KINDS, _text),
     **dict.fromkeys(_WRITTEN - TEXT_KINDS, _line),
     **dict.fromkeys(_COUNTED, _number),
-    FieldKind.DURATION: _duration,
-    FieldKind.CHECKBOX: _checkbox,
-    FieldKind.DATE: _date,
-    FieldKind.DATETIME: _datetime,
-    FieldKind.TIME: _time,
+    fields.FieldKind.DURATION: _duration,
+    fields.FieldKind.CHECKBOX: _checkbox,
+    fields.FieldKind.DATE: _date,
+    fields.FieldKind.DATETIME: _datetime,
+    fields.FieldKind.TIME: _time,
     **dict.fromkeys(_CHOSEN, _option),
-    FieldKind.MULTI_SELECT: _options,
-    FieldKind.JSON: _json,
-    FieldKind.LOCATION: _location,
+    fields.FieldKind.MULTI_SELECT: _options,
+    fields.FieldKind.JSON: _json,
+    fields.FieldKind.LOCATION: _location,
 }
 
 
 def rounded(value: object, decimals: int) -> str:
     """A number with this number of decimals; a half is rounded away from zero."""
     with localcontext(rounding=ROUND_HALF_UP):
-        return format(Decimal(repr(number(value))), f".{decimals}f")
+        return format(Decimal(repr(core_values.number(value))), f".{decimals}f")

@@ -13,21 +13,9 @@ from enum import StrEnum
 from typing import Any, NamedTuple, NoReturn, cast
 from urllib.parse import urlsplit
 
+from models.core import values as core_values
 from models.core.filters.grammar import ValueForm
 from models.core.problems import nearest_known
-from models.core.values import (
-    MAX_LONG_TEXT,
-    MAX_TEXT,
-    InvalidValueError,
-    check_storable,
-    day,
-    moment,
-    number,
-    storable_texts,
-    stored_moment,
-    text,
-    whole_number,
-)
 from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldValue
 from runtime.ids import parse_id
 
@@ -42,7 +30,7 @@ class PlainText(NamedTuple):
 
     def takes(self, texts: Sequence[str]) -> bool:
         """True when all of these are; a text that is not may be a value nevertheless."""
-        return storable_texts(texts, self.longest) and (
+        return core_values.storable_texts(texts, self.longest) and (
             self.pattern is None or all(map(self.pattern.fullmatch, texts))
         )
 
@@ -76,29 +64,29 @@ _PLAIN_URL = re.compile(r"https?://[a-z0-9][a-z0-9.-]*(?::[0-9]{1,5})?(?:[/?#][!
 """URLs that need no more looking at; others are taken apart."""
 _PHONE = re.compile(r"[0-9+().\-/ x#*]+")
 
-SHORT_TEXT, LONG_TEXT = PlainText(MAX_TEXT), PlainText(MAX_LONG_TEXT)
+SHORT_TEXT, LONG_TEXT = PlainText(core_values.MAX_TEXT), PlainText(core_values.MAX_LONG_TEXT)
 PLAIN_EMAIL, PLAIN_URL = PlainText(254, _EMAIL), PlainText(2048, _PLAIN_URL)
 
 
 def check_text(_field: FieldSpec, value: object) -> str:
-    return text(value)
+    return core_values.text(value)
 
 
 def check_long_text(_field: FieldSpec, value: object) -> str:
-    return text(value, longest=MAX_LONG_TEXT)
+    return core_values.text(value, longest=core_values.MAX_LONG_TEXT)
 
 
 def check_number(field: FieldSpec, value: object) -> int | float:
     """A number within the field's `min`, `max` and `precision` (decimals)."""
-    result = number(value)
+    result = core_values.number(value)
     lowest, highest = field.settings.get("min"), field.settings.get("max")
     if lowest is not None and result < lowest:
-        raise InvalidValueError(f"must be at least {lowest}")
+        raise core_values.InvalidValueError(f"must be at least {lowest}")
     if highest is not None and result > highest:
-        raise InvalidValueError(f"must be at most {highest}")
+        raise core_values.InvalidValueError(f"must be at most {highest}")
     precision = field.settings.get("precision")
     if precision is not None and _decimals(result) > precision:
-        raise InvalidValueError(f"must have at most {precision} decimals")
+        raise core_values.InvalidValueError(f"must have at most {precision} decimals")
     return result
 
 
@@ -108,32 +96,32 @@ def _decimals(value: float) -> int:
 
 
 def check_rating(_field: FieldSpec, value: object) -> int:
-    return whole_number(value, 0, 10)
+    return core_values.whole_number(value, 0, 10)
 
 
 def check_duration(_field: FieldSpec, value: object) -> int:
     """Milliseconds."""
-    return whole_number(value, 0, MAX_DURATION)
+    return core_values.whole_number(value, 0, MAX_DURATION)
 
 
 def check_checkbox(_field: FieldSpec, value: object) -> bool:
     if not isinstance(value, bool):
-        raise InvalidValueError("must be true or false")
+        raise core_values.InvalidValueError("must be true or false")
     return value
 
 
 def check_date(_field: FieldSpec, value: object) -> str:
-    return day(value).isoformat()
+    return core_values.day(value).isoformat()
 
 
 def check_datetime(_field: FieldSpec, value: object) -> str:
-    return stored_moment(moment(value))
+    return core_values.stored_moment(core_values.moment(value))
 
 
 def check_time(_field: FieldSpec, value: object) -> str:
     """`HH:MM` or `HH:MM:SS`; whole minutes are stored without seconds, so equal times are equal."""
     if not isinstance(value, str) or not _TIME.fullmatch(value):
-        raise InvalidValueError("must be a time written HH:MM or HH:MM:SS")
+        raise core_values.InvalidValueError("must be a time written HH:MM or HH:MM:SS")
     return value.removesuffix(":00") if len(value) == 8 else value
 
 
@@ -141,14 +129,14 @@ def check_option(field: FieldSpec, value: object) -> str:
     """The key of an option that is named by its key or by its name."""
     key = field.option_key(value) if isinstance(value, str) else None
     if key is None:
-        raise InvalidValueError(_not_an_option(field, value))
+        raise core_values.InvalidValueError(_not_an_option(field, value))
     return key
 
 
 def check_options(field: FieldSpec, value: object) -> list[str]:
     """Option keys, each once, in the order given."""
     if not isinstance(value, list):
-        raise InvalidValueError("must be a list of option keys")
+        raise core_values.InvalidValueError("must be a list of option keys")
     return list(dict.fromkeys(check_option(field, chosen) for chosen in value))
 
 
@@ -165,14 +153,14 @@ def user(value: object) -> str:
     """A user id in canonical form."""
     checked = parse_id(value) if isinstance(value, str) else None
     if checked is None:
-        raise InvalidValueError("must be the id of a user")
+        raise core_values.InvalidValueError("must be the id of a user")
     return str(checked)
 
 
 def check_people(_field: FieldSpec, value: object) -> list[str]:
     """User ids, each once; whether they are members is for the command to ask."""
     if not isinstance(value, list) or len(value) > MAX_PEOPLE:
-        raise InvalidValueError(f"must be a list of at most {MAX_PEOPLE} user ids")
+        raise core_values.InvalidValueError(f"must be a list of at most {MAX_PEOPLE} user ids")
     return list(dict.fromkeys(user(entry) for entry in value))
 
 
@@ -180,26 +168,30 @@ def check_files(field: FieldSpec, value: object) -> list[str]:
     """File ids, each once; whether they are files of the workspace is for the command to ask."""
     most = field.settings.get("maxFiles") or MAX_FILES
     if not isinstance(value, list) or len(value) > most:
-        raise InvalidValueError(f"must be a list of at most {most} file ids: [fileId, …]")
+        raise core_values.InvalidValueError(
+            f"must be a list of at most {most} file ids: [fileId, …]"
+        )
     return list(dict.fromkeys(_file(entry) for entry in value))
 
 
 def _file(value: object) -> str:
     checked = parse_id(value) if isinstance(value, str) else None
     if checked is None:
-        raise InvalidValueError("must be the id of a file, which its upload gives as fileId")
+        raise core_values.InvalidValueError(
+            "must be the id of a file, which its upload gives as fileId"
+        )
     return str(checked)
 
 
 def check_email(_field: FieldSpec, value: object) -> str:
-    if not _EMAIL.fullmatch(text(value, longest=PLAIN_EMAIL.longest)):
-        raise InvalidValueError("must be an email address")
+    if not _EMAIL.fullmatch(core_values.text(value, longest=PLAIN_EMAIL.longest)):
+        raise core_values.InvalidValueError("must be an email address")
     return str(value)
 
 
 def check_url(_field: FieldSpec, value: object) -> str:
     """An absolute http or https URL: other schemes could run code where the value is shown."""
-    url = text(value, longest=PLAIN_URL.longest)
+    url = core_values.text(value, longest=PLAIN_URL.longest)
     if _PLAIN_URL.fullmatch(url):
         return url
     try:
@@ -208,32 +200,32 @@ def check_url(_field: FieldSpec, value: object) -> str:
     except ValueError:
         valid = False
     if not valid or _SPACE.search(url):
-        raise InvalidValueError("must be an http or https URL")
+        raise core_values.InvalidValueError("must be an http or https URL")
     return url
 
 
 def check_phone(_field: FieldSpec, value: object) -> str:
-    checked = text(value, longest=40)
+    checked = core_values.text(value, longest=40)
     digits = sum(character.isdigit() for character in checked)
     if digits < 3 or not _PHONE.fullmatch(checked):
-        raise InvalidValueError("must be a phone number such as +49 30 901820")
+        raise core_values.InvalidValueError("must be a phone number such as +49 30 901820")
     return checked
 
 
 def check_json(_field: FieldSpec, value: object) -> FieldValue:
-    check_storable(value, MAX_JSON_DEPTH)
+    core_values.check_storable(value, MAX_JSON_DEPTH)
     return cast("FieldValue", value)
 
 
 def check_location(_field: FieldSpec, value: object) -> dict[str, Any]:
     """`{lat, lng, label?}` in degrees (WGS 84)."""
     if not isinstance(value, dict) or not {"lat", "lng"} <= value.keys() <= {"lat", "lng", "label"}:
-        raise InvalidValueError("must be an object with lat, lng and, if wanted, label")
-    if abs(number(value["lat"])) > 90 or abs(number(value["lng"])) > 180:
-        raise InvalidValueError("must have lat from -90 to 90 and lng from -180 to 180")
+        raise core_values.InvalidValueError("must be an object with lat, lng and, if wanted, label")
+    if abs(core_values.number(value["lat"])) > 90 or abs(core_values.number(value["lng"])) > 180:
+        raise core_values.InvalidValueError("must have lat from -90 to 90 and lng from -180 to 180")
     label = value.get("label")
     checked = {"lat": value["lat"], "lng": value["lng"]}
-    return checked if label is None else {**checked, "label": text(label, longest=500)}
+    return checked if label is None else {**checked, "label": core_values.text(label, longest=500)}
 
 
 KIND_RULES: dict[FieldKind, KindRule] = {
@@ -285,7 +277,7 @@ def is_plain(spec: FieldSpec, column: Sequence[Any]) -> bool:
         column = list(set(column))
     try:
         checked = [rule.check(spec, value) for value in column]
-    except InvalidValueError:
+    except core_values.InvalidValueError:
         return False
     # 3 and 3.0 are equal, and are not stored alike.
     return checked == column and set(map(type, checked)) == kinds
@@ -334,13 +326,13 @@ def default_text(field: FieldSpec, raw: object) -> str | None:
         return None
     rule = KIND_RULES[field.kind]
     if rule.check is None:
-        raise InvalidValueError("cannot be set: the platform writes this kind of field")
+        raise core_values.InvalidValueError("cannot be set: the platform writes this kind of field")
     if rule.form in _LITERAL:
         return str(rule.check(field, raw))
     value = _parsed(raw) if isinstance(raw, str) else raw
     kept = json.dumps(rule.check(field, value), ensure_ascii=False)
-    if len(kept) > MAX_TEXT:
-        raise InvalidValueError(f"must be at most {MAX_TEXT} characters")
+    if len(kept) > core_values.MAX_TEXT:
+        raise core_values.InvalidValueError(f"must be at most {core_values.MAX_TEXT} characters")
     return kept
 
 
@@ -356,7 +348,7 @@ def _parsed(text: str) -> FieldValue:
     try:
         value: FieldValue = json.loads(text, parse_constant=_refuse_default)
     except (ValueError, RecursionError) as error:
-        raise InvalidValueError("must be the JSON text of a value") from error
+        raise core_values.InvalidValueError("must be the JSON text of a value") from error
     return value
 
 

@@ -12,20 +12,9 @@ from models.core.base import Id, JsonObject
 from models.core.revisions import read_moment
 from models.core.values import same_json
 from models.data.fields.rules.fields import TITLE_KEY, Schema
-from models.data.record_changes.rules import (
-    MAX_KEPT,
-    ChangeKind,
-    RecordedChange,
-    changed_keys,
-    recorded,
-)
+from models.data.record_changes import rules as record_change_rules
+from models.data.records import shapes
 from models.data.records.rules.values import NO_CHANGE, Change, with_title
-from models.data.records.shapes import (
-    BatchOperation,
-    CreateRecord,
-    UpdateOperation,
-    UpdateRecord,
-)
 from runtime.errors import Detail, ValidationError
 
 MAX_DATA_BYTES = 1 << 20
@@ -103,18 +92,21 @@ class Planned(NamedTuple):
 
     before: StoredRecord | None
     after: StoredRecord
-    kind: ChangeKind | None
+    kind: record_change_rules.ChangeKind | None
     change: Change = NO_CHANGE
     links: Links = NOTHING
-    history: RecordedChange | None = None
+    history: record_change_rules.RecordedChange | None = None
     content_from: Id | None = None
 
     @property
     def appears(self) -> bool:
         """True when the record comes into sight or goes out of it, with everything it holds."""
-        if self.kind is ChangeKind.RESTORED:
+        if self.kind is record_change_rules.ChangeKind.RESTORED:
             return self.before is not None and self.before.deleted_at is not None
-        return self.kind in {ChangeKind.CREATED, ChangeKind.DELETED}
+        return self.kind in {
+            record_change_rules.ChangeKind.CREATED,
+            record_change_rules.ChangeKind.DELETED,
+        }
 
     @property
     def changed_keys(self) -> frozenset[str]:
@@ -122,7 +114,9 @@ class Planned(NamedTuple):
         if self.history is None:
             return frozenset()
         history = self.history
-        return frozenset(changed_keys(history.before, history.after, history.omitted))
+        return frozenset(
+            record_change_rules.changed_keys(history.before, history.after, history.omitted)
+        )
 
 
 def plan_new(
@@ -154,10 +148,21 @@ def plan_new(
         updated_at=now,
         deleted_at=None,
     )
-    history = recorded(
-        record_id, ChangeKind.CREATED, None, {TITLE_KEY: title, **data, **_ids(links)}
+    history = record_change_rules.recorded(
+        record_id,
+        record_change_rules.ChangeKind.CREATED,
+        None,
+        {TITLE_KEY: title, **data, **_ids(links)},
     )
-    return Planned(None, after, ChangeKind.CREATED, change, links, history, write.content_from)
+    return Planned(
+        None,
+        after,
+        record_change_rules.ChangeKind.CREATED,
+        change,
+        links,
+        history,
+        write.content_from,
+    )
 
 
 def plan_change(
@@ -174,8 +179,10 @@ def plan_change(
     write, change = checked_write.write, checked_write.change
     if write.op is WriteOp.DELETE:
         gone = before._replace(deleted_at=now)
-        history = recorded(before.id, ChangeKind.DELETED, None, None)
-        return Planned(before, gone, ChangeKind.DELETED, history=history)
+        history = record_change_rules.recorded(
+            before.id, record_change_rules.ChangeKind.DELETED, None, None
+        )
+        return Planned(before, gone, record_change_rules.ChangeKind.DELETED, history=history)
     old, new = _changed(before, change, links)
     archived = before.archived if write.archived is None else write.archived
     kind = _kind(before, archived, changed=bool(old or new))
@@ -195,15 +202,24 @@ def plan_change(
         {key: value for key, value in change.values.items() if key in old or key in new},
         frozenset(key for key in change.cleared if key in old),
     )
-    return Planned(before, after, kind, really, links[1], recorded(before.id, kind, old, new))
+    return Planned(
+        before,
+        after,
+        kind,
+        really,
+        links[1],
+        record_change_rules.recorded(before.id, kind, old, new),
+    )
 
 
-def _kind(before: StoredRecord, archived: bool, *, changed: bool) -> ChangeKind | None:
+def _kind(
+    before: StoredRecord, archived: bool, *, changed: bool
+) -> record_change_rules.ChangeKind | None:
     if before.deleted_at is not None or (before.archived and not archived):
-        return ChangeKind.RESTORED
+        return record_change_rules.ChangeKind.RESTORED
     if archived and not before.archived:
-        return ChangeKind.ARCHIVED
-    return ChangeKind.UPDATED if changed else None
+        return record_change_rules.ChangeKind.ARCHIVED
+    return record_change_rules.ChangeKind.UPDATED if changed else None
 
 
 def _changed(
@@ -233,7 +249,7 @@ _ARCHIVED = {WriteOp.ARCHIVE: True, WriteOp.RESTORE: False}
 
 
 def creation(
-    body: CreateRecord, op: WriteOp = WriteOp.CREATE, by: Sequence[str] = (), at: str = ""
+    body: shapes.CreateRecord, op: WriteOp = WriteOp.CREATE, by: Sequence[str] = (), at: str = ""
 ) -> Write:
     """The write that a body of create record asks for."""
     return Write(
@@ -246,7 +262,9 @@ def creation(
     )
 
 
-def change_of(record_id: Id, body: UpdateRecord, expected_updated_at: datetime | None) -> Write:
+def change_of(
+    record_id: Id, body: shapes.UpdateRecord, expected_updated_at: datetime | None
+) -> Write:
     """The write that a body of update record asks for."""
     return Write(
         op=WriteOp.UPDATE,
@@ -258,7 +276,9 @@ def change_of(record_id: Id, body: UpdateRecord, expected_updated_at: datetime |
     )
 
 
-def read_operations(operations: Sequence[BatchOperation]) -> tuple[list[Write], list[Detail]]:
+def read_operations(
+    operations: Sequence[shapes.BatchOperation],
+) -> tuple[list[Write], list[Detail]]:
     """The writes of a batch, and everything wrong with how the others were asked for."""
     writes: list[Write] = []
     problems: list[Detail] = []
@@ -270,7 +290,7 @@ def read_operations(operations: Sequence[BatchOperation]) -> tuple[list[Write], 
     return writes, problems
 
 
-def _write(operation: BatchOperation, at: str) -> Write:
+def _write(operation: shapes.BatchOperation, at: str) -> Write:
     if operation.op == "create":
         return creation(operation, at=at)
     if operation.op == "upsert":
@@ -299,7 +319,7 @@ def _write(operation: BatchOperation, at: str) -> Write:
     )
 
 
-def _patched(body: UpdateRecord | UpdateOperation, at: str) -> dict[str, Any]:
+def _patched(body: shapes.UpdateRecord | shapes.UpdateOperation, at: str) -> dict[str, Any]:
     """The values written; a title of null clears it, as it does inside `data`."""
     written = with_title(body.data, body.title, at)
     cleared = body.title is None and "title" in body.model_fields_set
@@ -348,7 +368,7 @@ def bounded_change(change: JsonObject) -> JsonObject:
 
     See interface.md#limits.
     """
-    kept, longest = change, MAX_KEPT
+    kept, longest = change, record_change_rules.MAX_KEPT
     while _size(kept) > MAX_EVENT_BYTES and longest:
         sides = {side: _without_long(change[side], longest) for side in ("record", "before")}
         kept, longest = {**change, **sides}, longest // 4

@@ -15,14 +15,7 @@ from models.core.base import JsonObject
 from models.core.filters.grammar import ValueForm
 from models.core.problems import an, sentence
 from models.core.values import InvalidValueError, check_storable
-from models.data.fields.rules.fields import (
-    OPTION_KINDS,
-    FieldHints,
-    FieldKind,
-    FieldSpec,
-    FieldSpecs,
-    no_field,
-)
+from models.data.fields.rules import fields as field_fields
 from models.data.fields.rules.values import value_form
 from models.data.records.rules.query.filters import read_filter
 from models.data.records.rules.query.plan import read_query
@@ -37,15 +30,18 @@ MAX_PROBLEMS = 20
 
 _QUERY_KEYS = {"filter", "sorts", "search", "group_by", "aggregates", "colors"}
 _DATES = frozenset({ValueForm.DAY, ValueForm.MOMENT})
-_COVERS = frozenset({FieldKind.FILE, FieldKind.URL})
-_STACKS = OPTION_KINDS | {FieldKind.PERSON, FieldKind.CHECKBOX}
+_COVERS = frozenset({field_fields.FieldKind.FILE, field_fields.FieldKind.URL})
+_STACKS = field_fields.OPTION_KINDS | {
+    field_fields.FieldKind.PERSON,
+    field_fields.FieldKind.CHECKBOX,
+}
 
-_SERVES: dict[str, tuple[Callable[[FieldSpec], bool], str]] = {
+_SERVES: dict[str, tuple[Callable[[field_fields.FieldSpec], bool], str]] = {
     "stack_field_key": (
         lambda spec: spec.kind in _STACKS,
         "an option, person or checkbox field",
     ),
-    "order_field_key": (lambda spec: spec.kind is FieldKind.NUMBER, "a number field"),
+    "order_field_key": (lambda spec: spec.kind is field_fields.FieldKind.NUMBER, "a number field"),
     "date_field_key": (lambda spec: value_form(spec) in _DATES, "a field with dates"),
     "end_date_field_key": (lambda spec: value_form(spec) in _DATES, "a field with dates"),
     "cover_field_key": (lambda spec: spec.kind in _COVERS, "a file or url field"),
@@ -53,7 +49,7 @@ _SERVES: dict[str, tuple[Callable[[FieldSpec], bool], str]] = {
 _SINGLE_KEYS = frozenset(Manifest.model_fields[name].alias or name for name in _SERVES)
 
 
-def serving(spec: FieldSpec) -> list[str]:
+def serving(spec: field_fields.FieldSpec) -> list[str]:
     """The keys of a manifest that may name a field, as they are on the wire."""
     return [
         Manifest.model_fields[name].alias or name
@@ -63,7 +59,11 @@ def serving(spec: FieldSpec) -> list[str]:
 
 
 def read_manifest(
-    kind: ViewKind, manifest: Manifest, fields: FieldSpecs, now: datetime, path: str = "manifest"
+    kind: ViewKind,
+    manifest: Manifest,
+    fields: field_fields.FieldSpecs,
+    now: datetime,
+    path: str = "manifest",
 ) -> JsonObject:
     """The manifest as it is stored, with the keys that were given and no others.
 
@@ -82,7 +82,11 @@ def read_manifest(
 
 
 def _problems(
-    kind: ViewKind, manifest: Manifest, content: JsonObject, fields: FieldSpecs, now: datetime
+    kind: ViewKind,
+    manifest: Manifest,
+    content: JsonObject,
+    fields: field_fields.FieldSpecs,
+    now: datetime,
 ) -> Iterator[Detail]:
     yield from _size_problems(content)
     for name in NEEDED.get(kind, ()):
@@ -109,7 +113,9 @@ def _size_problems(content: JsonObject) -> Iterator[Detail]:
         yield Detail("", "is larger than 64 KiB")
 
 
-def _query_problems(query: JsonObject, fields: FieldSpecs, now: datetime) -> Iterator[Detail]:
+def _query_problems(
+    query: JsonObject, fields: field_fields.FieldSpecs, now: datetime
+) -> Iterator[Detail]:
     try:
         read_query(RecordQuery.model_validate(query), fields, now)
     except ShapeError as error:
@@ -119,7 +125,7 @@ def _query_problems(query: JsonObject, fields: FieldSpecs, now: datetime) -> Ite
         yield from error.details
 
 
-def _single_key_problems(manifest: Manifest, fields: FieldSpecs) -> Iterator[Detail]:
+def _single_key_problems(manifest: Manifest, fields: field_fields.FieldSpecs) -> Iterator[Detail]:
     for name, (serves, wanted) in _SERVES.items():
         key = getattr(manifest, name)
         if key is not None and not (key in fields and serves(fields[key])):
@@ -128,9 +134,9 @@ def _single_key_problems(manifest: Manifest, fields: FieldSpecs) -> Iterator[Det
 
 
 def _key_problems(
-    keys: Sequence[str], fields: FieldSpecs, path: Callable[[int], str]
+    keys: Sequence[str], fields: field_fields.FieldSpecs, path: Callable[[int], str]
 ) -> Iterator[Detail]:
-    hints = FieldHints(fields)
+    hints = field_fields.FieldHints(fields)
     for place, key in enumerate(keys):
         if key not in fields:
             yield Detail(path(place), hints.no_field(key))
@@ -138,12 +144,14 @@ def _key_problems(
             yield Detail(path(place), "is named twice")
 
 
-def _chart_problems(chart: Chart, fields: FieldSpecs, now: datetime) -> Iterator[Detail]:
+def _chart_problems(
+    chart: Chart, fields: field_fields.FieldSpecs, now: datetime
+) -> Iterator[Detail]:
     if chart.x_field_key is None:
         if chart.type is not ChartType.NUMBER:
             yield Detail("chart.xFieldKey", f"is required for {an(chart.type)} chart")
     elif chart.x_field_key not in fields:
-        yield Detail("chart.xFieldKey", no_field(chart.x_field_key, fields))
+        yield Detail("chart.xFieldKey", field_fields.no_field(chart.x_field_key, fields))
     else:
         group = {"field": chart.x_field_key, "granularity": chart.granularity}
         for problem in _query_problems({"groupBy": group}, fields, now):
@@ -156,7 +164,9 @@ def _chart_problems(chart: Chart, fields: FieldSpecs, now: datetime) -> Iterator
             yield Detail(f"chart.aggregate{inside}", problem.message)
 
 
-def _form_problems(form: FormLayout, fields: FieldSpecs, now: datetime) -> Iterator[Detail]:
+def _form_problems(
+    form: FormLayout, fields: field_fields.FieldSpecs, now: datetime
+) -> Iterator[Detail]:
     keys = [question.key for question in form.fields]
     yield from _key_problems(keys, fields, lambda place: f"form.fields.{place}.key")
     for place, question in enumerate(form.fields):
@@ -169,7 +179,7 @@ def _form_problems(form: FormLayout, fields: FieldSpecs, now: datetime) -> Itera
 
 
 def _filter_problems(
-    tree: JsonObject, path: str, fields: FieldSpecs, now: datetime
+    tree: JsonObject, path: str, fields: field_fields.FieldSpecs, now: datetime
 ) -> Iterator[Detail]:
     """The problems of a filter that is at `path` of the manifest."""
     try:

@@ -18,22 +18,11 @@ from uuid import UUID
 
 from models.core.keys import first_free, slug
 from models.core.values import InvalidValueError
+from models.data.fields.rules import value_conversion
 from models.data.fields.rules.fields import NUMERIC_KINDS, TITLE_KEY, FieldKind, FieldSpec
-from models.data.fields.rules.value_conversion import (
-    LOST,
-    convert_value,
-    is_one_currency,
-    read_amount,
-)
 from models.data.fields.shapes import MAX_OPTION_NAME
+from models.sources.tabular.rules import formats
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, shown_cell
-from models.sources.tabular.rules.formats import (
-    Conventions,
-    DateOrder,
-    DecimalSeparator,
-    Declared,
-    is_doubtful,
-)
 
 MAX_CHOICES = 12
 """Different texts that a column of choices has at most."""
@@ -53,8 +42,8 @@ SURE_CODES = frozenset(_USUAL.split())
 """Codes that are no words: with another one an amount has decimals, for `TOP 10` is none."""
 _READ_BY_CONVENTION = re.compile(r"[-/.,][0-9]")
 """A part of every text that means one thing by some conventions, and another by others."""
-_ORDERS: tuple[DateOrder | None, ...] = (None, "dmy", "mdy")
-_SEPARATORS: tuple[DecimalSeparator, ...] = (".", ",")
+_ORDERS: tuple[formats.DateOrder | None, ...] = (None, "dmy", "mdy")
+_SEPARATORS: tuple[formats.DecimalSeparator, ...] = (".", ",")
 
 _PREFERRED = (
     FieldKind.CHECKBOX,
@@ -98,7 +87,7 @@ def _exact_number(text: str) -> bool:
 def _is_amount(text: str) -> bool:
     """True for a number with what certainly is a currency."""
     try:
-        amount = read_amount(text)
+        amount = value_conversion.read_amount(text)
     except InvalidValueError:
         return False
     sure = amount.code is None or amount.code in SURE_CODES or "." in text
@@ -127,7 +116,7 @@ def suggests(text: str, kind: FieldKind) -> bool:
     guard = _GUARDS.get(kind)
     if guard is None or not guard(text):
         return False
-    return convert_value(_TEXT, _of_kind(kind), text) is not LOST
+    return value_conversion.convert_value(_TEXT, _of_kind(kind), text) is not value_conversion.LOST
 
 
 @cache
@@ -180,14 +169,14 @@ class Signs:
         return None
 
 
-def candidates(declared: Declared | Conventions) -> list[Conventions]:
+def candidates(declared: formats.Declared | formats.Conventions) -> list[formats.Conventions]:
     """The conventions by which cells may be read, the plainest first."""
-    if isinstance(declared, Conventions):
+    if isinstance(declared, formats.Conventions):
         return [declared]
     orders = _ORDERS if declared.date_order is None else (declared.date_order,)
     separator = declared.decimal_separator
     separators = _SEPARATORS if separator is None else (separator,)
-    return [Conventions(order, separator) for order in orders for separator in separators]
+    return [formats.Conventions(order, separator) for order in orders for separator in separators]
 
 
 @dataclass(slots=True)
@@ -198,8 +187,8 @@ class ColumnProfile:
     for a column of words that mean it.
     """
 
-    conventions: Conventions
-    _groups: list[tuple[frozenset[FieldKind], Sequence[Conventions]]]
+    conventions: formats.Conventions
+    _groups: list[tuple[frozenset[FieldKind], Sequence[formats.Conventions]]]
     """The kinds that every cell so far agrees on, and the conventions by which it does."""
     _open: frozenset[FieldKind] = frozenset(_PREFERRED)
     """The kinds that are left by any conventions."""
@@ -235,7 +224,7 @@ class ColumnProfile:
             return
         self.texts += 1
         plain = value.strip()
-        self.certain = self.certain or not is_doubtful(plain)
+        self.certain = self.certain or not formats.is_doubtful(plain)
         way = None
         if self.is_open and _READ_BY_CONVENTION.search(plain):
             way = self.signs.note(plain)
@@ -259,14 +248,14 @@ class ColumnProfile:
     def _note_currencies(self, *stated: str) -> None:
         """Take the currency of an amount into account: 5 € and $5 are no numbers of one field."""
         self.currencies.update(stated)
-        if not is_one_currency(self.currencies):
+        if not value_conversion.is_one_currency(self.currencies):
             self._keep(frozenset(_PREFERRED) - NUMERIC_KINDS)
 
     def _part(self, text: str, way: Way | None) -> None:
         """Keep the kinds that a text is by each of the conventions."""
         kinds_by_form: dict[str, frozenset[FieldKind]] = {}
         forms: dict[object, str] = {}
-        groups: dict[frozenset[FieldKind], list[Conventions]] = {}
+        groups: dict[frozenset[FieldKind], list[formats.Conventions]] = {}
         for kinds, readings in self._groups:
             for reading in readings:
                 key = reading.date_order if way == "date_order" else reading.decimal_separator
@@ -280,7 +269,7 @@ class ColumnProfile:
         self._open = frozenset().union(*groups)
 
     @property
-    def readings(self) -> Mapping[Conventions, frozenset[FieldKind]]:
+    def readings(self) -> Mapping[formats.Conventions, frozenset[FieldKind]]:
         """The kinds that every cell agrees on, by the conventions it is read by."""
         return {reading: kinds for kinds, readings in self._groups for reading in readings}
 
@@ -308,7 +297,7 @@ class ColumnProfile:
         return FieldKind.LONG_TEXT if self.long else FieldKind.TEXT
 
 
-def _written(text: str, conventions: Conventions) -> str:
+def _written(text: str, conventions: formats.Conventions) -> str:
     """The text in its plain form; what is no day by these conventions stays as it is."""
     try:
         return conventions.number(conventions.day(text))
@@ -317,11 +306,11 @@ def _written(text: str, conventions: Conventions) -> str:
 
 
 def _currencies_of(
-    text: str, readings: Mapping[Conventions, frozenset[FieldKind]]
+    text: str, readings: Mapping[formats.Conventions, frozenset[FieldKind]]
 ) -> Sequence[str]:
     """The signs and codes of an amount, by the first conventions which make it one."""
     reading = next(one for one, kinds in readings.items() if FieldKind.CURRENCY in kinds)
-    return read_amount(_written(text, reading)).currencies
+    return value_conversion.read_amount(_written(text, reading)).currencies
 
 
 def _is_choice(text: str) -> bool:
@@ -351,7 +340,7 @@ class InferredColumn:
 def profiles(
     headers: Sequence[str],
     rows: Iterable[Sequence[Cell]],
-    declared: Declared | Conventions,
+    declared: formats.Declared | formats.Conventions,
     *,
     suggests_kinds: bool = True,
 ) -> list[ColumnProfile]:

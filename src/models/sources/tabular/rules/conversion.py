@@ -14,22 +14,8 @@ from pydantic_core import to_json
 
 from models.core.base import Id
 from models.core.values import EXACT, InvalidValueError, all_digits, stored_moment
-from models.data.fields.rules.fields import (
-    NUMERIC_KINDS,
-    TITLE_KEY,
-    FieldKind,
-    FieldSpec,
-    FieldValue,
-    Option,
-)
-from models.data.fields.rules.value_conversion import (
-    LOST,
-    TEXT_KINDS,
-    Lost,
-    convert_value,
-    digits,
-    is_one_currency,
-)
+from models.data.fields.rules import fields as field_fields
+from models.data.fields.rules import value_conversion
 from models.data.fields.rules.values import KIND_RULES
 from models.data.records.rules.values import GrowingField, copied_record, may_grow
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, Typed, shown_cell
@@ -37,40 +23,50 @@ from models.sources.tabular.rules.formats import Conventions
 from runtime.postgresql import copy_format
 from runtime.postgresql.copy_format import LENGTH, LENGTH_OF_JSON
 
-Convert: TypeAlias = Callable[[Cell], FieldValue | Lost]
+Convert: TypeAlias = Callable[[Cell], field_fields.FieldValue | value_conversion.Lost]
 """Gives the stored form of a cell, None for an empty one, LOST for one that has none."""
 
 _REMEMBERED = 10_000
 _SEPARATORS = re.compile(r"[,;\n]")
-_LINES = frozenset({FieldKind.EMAIL, FieldKind.URL, FieldKind.PHONE})
-_BY_DAY = frozenset({FieldKind.DATE, FieldKind.DATETIME})
+_LINES = frozenset(
+    {field_fields.FieldKind.EMAIL, field_fields.FieldKind.URL, field_fields.FieldKind.PHONE}
+)
+_BY_DAY = frozenset({field_fields.FieldKind.DATE, field_fields.FieldKind.DATETIME})
 _BY_NUMBER = frozenset(
     {
-        FieldKind.NUMBER,
-        FieldKind.CURRENCY,
-        FieldKind.PERCENT,
-        FieldKind.RATING,
-        FieldKind.DURATION,
+        field_fields.FieldKind.NUMBER,
+        field_fields.FieldKind.CURRENCY,
+        field_fields.FieldKind.PERCENT,
+        field_fields.FieldKind.RATING,
+        field_fields.FieldKind.DURATION,
     }
 )
 
 
-def _of(kind: FieldKind) -> FieldSpec:
-    return FieldSpec(id=UUID(int=0), key="cell", label="", kind=kind)
+def _of(kind: field_fields.FieldKind) -> field_fields.FieldSpec:
+    return field_fields.FieldSpec(id=UUID(int=0), key="cell", label="", kind=kind)
 
 
-_TEXT, _NUMBER, _CHECKBOX = _of(FieldKind.TEXT), _of(FieldKind.NUMBER), _of(FieldKind.CHECKBOX)
-_DATE, _DATETIME, _TIME = _of(FieldKind.DATE), _of(FieldKind.DATETIME), _of(FieldKind.TIME)
-_DURATION, _JSON = _of(FieldKind.DURATION), _of(FieldKind.JSON)
+_TEXT, _NUMBER, _CHECKBOX = (
+    _of(field_fields.FieldKind.TEXT),
+    _of(field_fields.FieldKind.NUMBER),
+    _of(field_fields.FieldKind.CHECKBOX),
+)
+_DATE, _DATETIME, _TIME = (
+    _of(field_fields.FieldKind.DATE),
+    _of(field_fields.FieldKind.DATETIME),
+    _of(field_fields.FieldKind.TIME),
+)
+_DURATION, _JSON = _of(field_fields.FieldKind.DURATION), _of(field_fields.FieldKind.JSON)
 
 
-def converter(spec: FieldSpec, conventions: Conventions) -> Convert:
+def converter(spec: field_fields.FieldSpec, conventions: Conventions) -> Convert:
     """The conversion of cells to values of a field; equal cells are converted once."""
-    if spec.kind in TEXT_KINDS or spec.kind in _LINES:
+    if spec.kind in value_conversion.TEXT_KINDS or spec.kind in _LINES:
         return _text(spec)
-    cache: dict[Hashable, FieldValue | Lost] = {}
+    cache: dict[Hashable, field_fields.FieldValue | value_conversion.Lost] = {}
 
-    def convert(value: Cell) -> FieldValue | Lost:
+    def convert(value: Cell) -> field_fields.FieldValue | value_conversion.Lost:
         if value is None:
             return None
         if isinstance(value, str):
@@ -93,13 +89,13 @@ def converter(spec: FieldSpec, conventions: Conventions) -> Convert:
     return convert
 
 
-def _text(spec: FieldSpec) -> Convert:
+def _text(spec: field_fields.FieldSpec) -> Convert:
     """The conversion of cells to text; to check one costs less than to remember it."""
     check = KIND_RULES[spec.kind].check
     assert check is not None, "clients write text"
     is_line = spec.kind in _LINES
 
-    def convert(value: Cell) -> FieldValue | Lost:
+    def convert(value: Cell) -> field_fields.FieldValue | value_conversion.Lost:
         if value is None:
             return None
         if not isinstance(value, str):
@@ -107,7 +103,7 @@ def _text(spec: FieldSpec) -> Convert:
         try:
             return check(spec, value.strip() if is_line else value)
         except InvalidValueError:
-            return LOST
+            return value_conversion.LOST
 
     return convert
 
@@ -115,68 +111,92 @@ def _text(spec: FieldSpec) -> Convert:
 def growing(field: GrowingField) -> Convert:
     """The conversion of cells to options, which come into being where a name is new."""
 
-    def convert(value: Cell) -> FieldValue | Lost:
+    def convert(value: Cell) -> field_fields.FieldValue | value_conversion.Lost:
         if value is None:
             return None
         names = [shown_cell(value)] if not isinstance(value, list) else value
-        if field.spec.kind is FieldKind.MULTI_SELECT:
+        if field.spec.kind is field_fields.FieldKind.MULTI_SELECT:
             names = [part.strip() for name in names for part in _SEPARATORS.split(str(name))]
         keys = [field.key_of(str(name)) for name in names if name != ""]
         if any(key not in field.spec.option_keys for key in keys) or not keys:
-            return LOST
-        return list(dict.fromkeys(keys)) if field.spec.kind is FieldKind.MULTI_SELECT else keys[0]
+            return value_conversion.LOST
+        return (
+            list(dict.fromkeys(keys))
+            if field.spec.kind is field_fields.FieldKind.MULTI_SELECT
+            else keys[0]
+        )
 
     return convert
 
 
-def _from_text(spec: FieldSpec, text: str, conventions: Conventions) -> FieldValue | Lost:
+def _from_text(
+    spec: field_fields.FieldSpec, text: str, conventions: Conventions
+) -> field_fields.FieldValue | value_conversion.Lost:
     plain = text.strip()
     try:
         if spec.kind in _BY_DAY:
             plain = conventions.day(plain)
         elif spec.kind in _BY_NUMBER:
             plain = conventions.number(plain)
-        elif spec.kind is FieldKind.CHECKBOX:
+        elif spec.kind is field_fields.FieldKind.CHECKBOX:
             plain = conventions.truth(plain)
     except InvalidValueError:
-        return LOST
-    if spec.kind in {FieldKind.PERSON, FieldKind.FILE}:
+        return value_conversion.LOST
+    if spec.kind in {field_fields.FieldKind.PERSON, field_fields.FieldKind.FILE}:
         return _checked(spec, [part.strip() for part in plain.split(",")])
-    return convert_value(_TEXT, spec, plain)
+    return value_conversion.convert_value(_TEXT, spec, plain)
 
 
-def _typed(spec: FieldSpec, value: Typed) -> FieldValue | Lost:
+def _typed(
+    spec: field_fields.FieldSpec, value: Typed
+) -> field_fields.FieldValue | value_conversion.Lost:
     """The value of a cell that its file has typed."""
     return _BY_TYPE.get(type(value), _from_json)(spec, value)
 
 
-def _from_day(spec: FieldSpec, value: date) -> FieldValue | Lost:
+def _from_day(
+    spec: field_fields.FieldSpec, value: date
+) -> field_fields.FieldValue | value_conversion.Lost:
     written = value.isoformat()
-    return written if spec.kind is FieldKind.DATE else convert_value(_DATE, spec, written)
+    return (
+        written
+        if spec.kind is field_fields.FieldKind.DATE
+        else value_conversion.convert_value(_DATE, spec, written)
+    )
 
 
-def _from_time(spec: FieldSpec, value: time) -> FieldValue | Lost:
-    return convert_value(_TIME, spec, value.isoformat("seconds"))
+def _from_time(
+    spec: field_fields.FieldSpec, value: time
+) -> field_fields.FieldValue | value_conversion.Lost:
+    return value_conversion.convert_value(_TIME, spec, value.isoformat("seconds"))
 
 
-def _from_duration(spec: FieldSpec, value: timedelta) -> FieldValue | Lost:
-    return convert_value(_DURATION, spec, round(value / timedelta(milliseconds=1)))
+def _from_duration(
+    spec: field_fields.FieldSpec, value: timedelta
+) -> field_fields.FieldValue | value_conversion.Lost:
+    return value_conversion.convert_value(_DURATION, spec, round(value / timedelta(milliseconds=1)))
 
 
-def _from_truth(spec: FieldSpec, value: bool) -> FieldValue | Lost:
-    return convert_value(_CHECKBOX, spec, value)
+def _from_truth(
+    spec: field_fields.FieldSpec, value: bool
+) -> field_fields.FieldValue | value_conversion.Lost:
+    return value_conversion.convert_value(_CHECKBOX, spec, value)
 
 
-def _from_number(spec: FieldSpec, value: float) -> FieldValue | Lost:
-    return convert_value(_NUMBER, spec, value)
+def _from_number(
+    spec: field_fields.FieldSpec, value: float
+) -> field_fields.FieldValue | value_conversion.Lost:
+    return value_conversion.convert_value(_NUMBER, spec, value)
 
 
-def _from_percent(spec: FieldSpec, value: Percent) -> FieldValue | Lost:
+def _from_percent(
+    spec: field_fields.FieldSpec, value: Percent
+) -> field_fields.FieldValue | value_conversion.Lost:
     # A field holds 50 for 50 %; a hundredfold float need not be the nearest one.
-    if spec.kind is FieldKind.PERCENT:
-        return convert_value(_NUMBER, spec, float(_hundredfold(value)))
-    if spec.kind in TEXT_KINDS:
-        return convert_value(_TEXT, spec, f"{all_digits(_hundredfold(value))}%")
+    if spec.kind is field_fields.FieldKind.PERCENT:
+        return value_conversion.convert_value(_NUMBER, spec, float(_hundredfold(value)))
+    if spec.kind in value_conversion.TEXT_KINDS:
+        return value_conversion.convert_value(_TEXT, spec, f"{all_digits(_hundredfold(value))}%")
     return _from_number(spec, value)
 
 
@@ -184,46 +204,62 @@ def _hundredfold(value: Percent) -> Decimal:
     return Decimal(repr(float(value))) * 100
 
 
-def _from_amount(spec: FieldSpec, value: Amount) -> FieldValue | Lost:
+def _from_amount(
+    spec: field_fields.FieldSpec, value: Amount
+) -> field_fields.FieldValue | value_conversion.Lost:
     stated = [each for each in (value.currency, spec.settings.get("currencyCode")) if each]
-    if spec.kind is FieldKind.CURRENCY and not is_one_currency(stated):
-        return LOST
-    if spec.kind in TEXT_KINDS and value.currency:
-        return convert_value(_TEXT, spec, f"{digits(float(value))} {value.currency}")
+    if spec.kind is field_fields.FieldKind.CURRENCY and not value_conversion.is_one_currency(
+        stated
+    ):
+        return value_conversion.LOST
+    if spec.kind in value_conversion.TEXT_KINDS and value.currency:
+        return value_conversion.convert_value(
+            _TEXT, spec, f"{value_conversion.digits(float(value))} {value.currency}"
+        )
     return _from_number(spec, value)
 
 
-def _from_moment(spec: FieldSpec, value: datetime) -> FieldValue | Lost:
+def _from_moment(
+    spec: field_fields.FieldSpec, value: datetime
+) -> field_fields.FieldValue | value_conversion.Lost:
     """A moment of a workbook has no offset: it is meant in the time zone of the field."""
     if value.tzinfo is not None:
-        return convert_value(_DATETIME, spec, stored_moment(value))
+        return value_conversion.convert_value(_DATETIME, spec, stored_moment(value))
     if spec.kind in _BY_DAY:
         written = value.isoformat(" ", "seconds")
-        return convert_value(_TEXT, spec, written[:10] if spec.kind is FieldKind.DATE else written)
-    return convert_value(_DATETIME, spec, stored_moment(value.replace(tzinfo=UTC)))
+        return value_conversion.convert_value(
+            _TEXT, spec, written[:10] if spec.kind is field_fields.FieldKind.DATE else written
+        )
+    return value_conversion.convert_value(_DATETIME, spec, stored_moment(value.replace(tzinfo=UTC)))
 
 
-def _from_json(spec: FieldSpec, value: FieldValue) -> FieldValue | Lost:
+def _from_json(
+    spec: field_fields.FieldSpec, value: field_fields.FieldValue
+) -> field_fields.FieldValue | value_conversion.Lost:
     checked = _checked(spec, value)
-    if checked is not LOST:
+    if checked is not value_conversion.LOST:
         return checked
-    if spec.kind is FieldKind.MULTI_SELECT and isinstance(value, list):
-        return convert_value(_TEXT, spec, "\n".join(map(str, value)))
+    if spec.kind is field_fields.FieldKind.MULTI_SELECT and isinstance(value, list):
+        return value_conversion.convert_value(_TEXT, spec, "\n".join(map(str, value)))
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return convert_value(_TEXT, spec, ", ".join(value))
-    return convert_value(_JSON, spec, value)
+        return value_conversion.convert_value(_TEXT, spec, ", ".join(value))
+    return value_conversion.convert_value(_JSON, spec, value)
 
 
-def _checked(spec: FieldSpec, value: object) -> FieldValue | Lost:
+def _checked(
+    spec: field_fields.FieldSpec, value: object
+) -> field_fields.FieldValue | value_conversion.Lost:
     check = KIND_RULES[spec.kind].check
     assert check is not None, "a column fills only fields that clients write"
     try:
         return check(spec, value)
     except InvalidValueError:
-        return LOST
+        return value_conversion.LOST
 
 
-_BY_TYPE: Mapping[type, Callable[[FieldSpec, Any], FieldValue | Lost]] = {
+_BY_TYPE: Mapping[
+    type, Callable[[field_fields.FieldSpec, Any], field_fields.FieldValue | value_conversion.Lost]
+] = {
     bool: _from_truth,
     int: _from_number,
     float: _from_number,
@@ -235,7 +271,7 @@ _BY_TYPE: Mapping[type, Callable[[FieldSpec, Any], FieldValue | Lost]] = {
     timedelta: _from_duration,
 }
 
-Values: TypeAlias = Sequence[FieldValue | Lost]
+Values: TypeAlias = Sequence[field_fields.FieldValue | value_conversion.Lost]
 AtOnce: TypeAlias = Callable[[Set[type], Sequence[Any]], Values | None]
 """Gives the values of cells of these types, none of them empty; None where it cannot."""
 
@@ -252,7 +288,7 @@ _NUMBER_TEXT = re.compile(r"-?[0-9]{1,9}(?:[.][0-9]{1,6})?")
 
 
 def column_converter(
-    spec: FieldSpec, conventions: Conventions, convert: Convert
+    spec: field_fields.FieldSpec, conventions: Conventions, convert: Convert
 ) -> Callable[[Sequence[Cell]], Column]:
     """The conversion of columns to values of a field, as `convert` gives them cell by cell.
 
@@ -269,7 +305,7 @@ def column_converter(
         values = at_once(types, filled) if at_once else None
         if values is None:
             values = [convert(cell) for cell in cells]
-            return Column(values, None in values or LOST in values)
+            return Column(values, None in values or value_conversion.LOST in values)
         if values is filled:
             return Column(cast("Values", cells), gaps)
         following = iter(values)
@@ -279,15 +315,19 @@ def column_converter(
     return converted
 
 
-def _at_once(spec: FieldSpec, conventions: Conventions) -> AtOnce | None:
+def _at_once(spec: field_fields.FieldSpec, conventions: Conventions) -> AtOnce | None:
     plain = KIND_RULES[spec.kind].plain
     if plain is not None:
         return lambda types, cells: cells if types <= {str} and plain.takes(cells) else None
-    if spec.kind in NUMERIC_KINDS and not spec.settings.keys() & {"min", "max", "precision"}:
+    if spec.kind in field_fields.NUMERIC_KINDS and not spec.settings.keys() & {
+        "min",
+        "max",
+        "precision",
+    }:
         return lambda types, cells: _numbers(types, cells, conventions)
-    if spec.kind is FieldKind.CHECKBOX:
+    if spec.kind is field_fields.FieldKind.CHECKBOX:
         return lambda types, cells: cells if types <= {bool} else None
-    if spec.kind is FieldKind.DATE:
+    if spec.kind is field_fields.FieldKind.DATE:
         return lambda types, cells: [*map(date.isoformat, cells)] if types <= {date} else None
     return None
 
@@ -311,7 +351,7 @@ class MappedColumn:
     """A column, by its place in the rows, and the field it fills; without a place it is empty."""
 
     place: int | None
-    spec: FieldSpec
+    spec: field_fields.FieldSpec
 
 
 @dataclass(slots=True)
@@ -364,7 +404,7 @@ class RowConversion:
         """True when earlier rows decide what later ones mean."""
         return bool(self._growing)
 
-    def grown(self) -> Mapping[str, Sequence[Option]]:
+    def grown(self) -> Mapping[str, Sequence[field_fields.Option]]:
         """The options that rows brought into being, by the key of their field."""
         return {
             key: [option for option in field.spec.options if option not in field.before]
@@ -385,9 +425,9 @@ class RowConversion:
         whole = not any(column.gaps for column in columns)
         keys, lacking, results = self._keys, self._lacking, []
         for values in zip(*(column.values for column in columns), strict=True):
-            if whole or (None not in values and LOST not in values):
+            if whole or (None not in values and value_conversion.LOST not in values):
                 data = dict(zip(keys, values, strict=True))
-                title = data.pop(TITLE_KEY, "")
+                title = data.pop(field_fields.TITLE_KEY, "")
                 results.append(ConvertedRow(title, data, (), lacking, bool(lacking)))
             else:
                 results.append(self._with_gaps(values))
@@ -398,15 +438,17 @@ class RowConversion:
         data: dict[str, Any] = {}
         lost_columns, missing = [], [*self._lacking]
         for (at, key, required), value in zip(self._fields, values, strict=True):
-            if value is not None and value is not LOST:
+            if value is not None and value is not value_conversion.LOST:
                 data[key] = value
                 continue
-            if value is LOST:
+            if value is value_conversion.LOST:
                 lost_columns.append(at)
-            if required or (value is LOST and key in self._row_keys):
+            if required or (value is value_conversion.LOST and key in self._row_keys):
                 missing.append(at)
         skipped = bool(missing) or not data
-        return ConvertedRow(data.pop(TITLE_KEY, ""), data, lost_columns, missing, skipped)
+        return ConvertedRow(
+            data.pop(field_fields.TITLE_KEY, ""), data, lost_columns, missing, skipped
+        )
 
 
 STAGED_COLUMNS = ("run_id", "position", "row_number", "identity", "digest", "title", "data")
@@ -478,6 +520,6 @@ class StagedLines:
 
     def _identity(self, row: ConvertedRow) -> bytes:
         values: list[Any] = [
-            row.title if key == TITLE_KEY else row.data.get(key) for key in self.keys
+            row.title if key == field_fields.TITLE_KEY else row.data.get(key) for key in self.keys
         ]
         return hashlib.sha256(to_json(values)).digest()

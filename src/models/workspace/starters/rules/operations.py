@@ -11,15 +11,8 @@ from models.data.fields.rules.fields import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.data.views.rules.kinds import ViewKind
 from models.workspace.changes.rules import OperationKind
 from models.workspace.changes.shapes import Operation
+from models.workspace.starters import shapes
 from models.workspace.starters.rules.plan import suggested_views
-from models.workspace.starters.shapes import (
-    NodeType,
-    PlanField,
-    PlanNode,
-    PlanView,
-    StarterCounts,
-    StarterPlan,
-)
 
 _COLORS = ("blue", "green", "orange", "purple", "red", "teal", "yellow", "pink", "brown", "gray")
 _MOST_SHOWN = 4
@@ -27,11 +20,17 @@ _MOST_SHOWN = 4
 _CARD_FIELDS = 3
 
 
-def operations_of(plan: StarterPlan) -> list[Operation]:
+def operations_of(plan: shapes.StarterPlan) -> list[Operation]:
     """The operations for a well-formed plan: databases, then what relates them, then the rest."""
-    tree = [node for node in plan.nodes if node.type in {NodeType.FOLDER, NodeType.PAGE}]
-    databases = [node for node in plan.nodes if node.type is NodeType.DATABASE]
-    rest = [node for node in plan.nodes if node.type in {NodeType.DASHBOARD, NodeType.FORM}]
+    tree = [
+        node for node in plan.nodes if node.type in {shapes.NodeType.FOLDER, shapes.NodeType.PAGE}
+    ]
+    databases = [node for node in plan.nodes if node.type is shapes.NodeType.DATABASE]
+    rest = [
+        node
+        for node in plan.nodes
+        if node.type in {shapes.NodeType.DASHBOARD, shapes.NodeType.FORM}
+    ]
     return [
         *(_NODES[node.type](node, databases) for node in tree),
         *(_NODES[node.type](node, databases) for node in databases),
@@ -49,7 +48,7 @@ def _ref(name: str) -> JsonObject:
     return {"ref": name}
 
 
-def _place(node: PlanNode) -> JsonObject:
+def _place(node: shapes.PlanNode) -> JsonObject:
     return {} if node.parent_ref is None else {"parentItemId": _place_ref(node.parent_ref)}
 
 
@@ -57,20 +56,20 @@ def _place_ref(ref: str) -> JsonObject:
     return _ref(f"{ref}.item")
 
 
-def _appearance(node: PlanNode) -> JsonObject:
+def _appearance(node: shapes.PlanNode) -> JsonObject:
     return {} if node.icon is None else {"icon": node.icon}
 
 
-def _item(node: PlanNode, kind: str, **given: object) -> Operation:
+def _item(node: shapes.PlanNode, kind: str, **given: object) -> Operation:
     body = {"kind": kind, "title": node.label, **_place(node), **_appearance(node), **given}
     return _operation(OperationKind.CREATE_ITEM, node.ref, body)
 
 
-def _folder(node: PlanNode, _databases: Sequence[PlanNode]) -> Operation:
+def _folder(node: shapes.PlanNode, _databases: Sequence[shapes.PlanNode]) -> Operation:
     return _item(node, "folder")
 
 
-def _page(node: PlanNode, _databases: Sequence[PlanNode]) -> Operation:
+def _page(node: shapes.PlanNode, _databases: Sequence[shapes.PlanNode]) -> Operation:
     lines = node.content or ([node.description] if node.description else [])
     return _item(node, "page", content={"blocks": [_block(line) for line in lines]})
 
@@ -94,7 +93,7 @@ def _block(line: str) -> JsonObject:
     return {"kind": "paragraph", "content": {"text": line}}
 
 
-def _database(node: PlanNode, _databases: Sequence[PlanNode]) -> Operation:
+def _database(node: shapes.PlanNode, _databases: Sequence[shapes.PlanNode]) -> Operation:
     fields = [field for field in node.fields if field.kind is not FieldKind.RELATION]
     body = {
         "label": node.label,
@@ -107,7 +106,7 @@ def _database(node: PlanNode, _databases: Sequence[PlanNode]) -> Operation:
     return _operation(OperationKind.CREATE_DATABASE, node.ref, body)
 
 
-def _field(field: PlanField) -> JsonObject:
+def _field(field: shapes.PlanField) -> JsonObject:
     body: JsonObject = {"key": field.key, "label": field.label, "kind": field.kind.value}
     if field.kind not in OPTION_KINDS:
         return body
@@ -129,7 +128,7 @@ def _groups(keys: Sequence[str]) -> JsonObject:
     return {"todo": [keys[0]], "in_progress": list(keys[1:-1]), "done": [keys[-1]]}
 
 
-def _view(view: PlanView, fields: Sequence[PlanField]) -> JsonObject:
+def _view(view: shapes.PlanView, fields: Sequence[shapes.PlanField]) -> JsonObject:
     manifest: JsonObject = {}
     if view.kind is ViewKind.BOARD:
         cards = [one.key for one in fields if one.key not in {TITLE_KEY, view.field}]
@@ -139,7 +138,7 @@ def _view(view: PlanView, fields: Sequence[PlanField]) -> JsonObject:
     return {"label": view.label, "kind": view.kind.value, "manifest": manifest}
 
 
-def _relations(node: PlanNode) -> Iterator[Operation]:
+def _relations(node: shapes.PlanNode) -> Iterator[Operation]:
     """Relations come when all databases are there, so that two may point at each other."""
     for field in node.fields:
         if field.kind is FieldKind.RELATION and field.target is not None:
@@ -149,13 +148,13 @@ def _relations(node: PlanNode) -> Iterator[Operation]:
             yield _operation(OperationKind.CREATE_FIELD, None, given)
 
 
-def _records(node: PlanNode) -> Operation:
+def _records(node: shapes.PlanNode) -> Operation:
     records = [record.model_dump(mode="json", exclude_none=True) for record in node.records]
     given = {"databaseId": _ref(node.ref), "records": records}
     return _operation(OperationKind.CREATE_RECORDS, None, given)
 
 
-def _form(node: PlanNode, _databases: Sequence[PlanNode]) -> Operation:
+def _form(node: shapes.PlanNode, _databases: Sequence[shapes.PlanNode]) -> Operation:
     assert node.database_ref is not None, "a form without a database was skipped"
     config = {"databaseId": _ref(node.database_ref), "title": node.label}
     if node.description is not None:
@@ -163,7 +162,7 @@ def _form(node: PlanNode, _databases: Sequence[PlanNode]) -> Operation:
     return _item(node, "form", config=config)
 
 
-def _dashboard(node: PlanNode, databases: Sequence[PlanNode]) -> Operation:
+def _dashboard(node: shapes.PlanNode, databases: Sequence[shapes.PlanNode]) -> Operation:
     """A figure for each database in the first row, and their records below."""
     selection = databases[:_MOST_SHOWN]
     width = 12 // max(1, len(selection))
@@ -190,20 +189,22 @@ def _dashboard(node: PlanNode, databases: Sequence[PlanNode]) -> Operation:
     return _item(node, "dashboard", content={"blocks": blocks})
 
 
-def _first_view(node: PlanNode) -> PlanView:
+def _first_view(node: shapes.PlanNode) -> shapes.PlanView:
     return (node.views or suggested_views(node.fields))[0]
 
 
-_NODES: Mapping[NodeType, Callable[[PlanNode, Sequence[PlanNode]], Operation]] = {
-    NodeType.FOLDER: _folder,
-    NodeType.PAGE: _page,
-    NodeType.DATABASE: _database,
-    NodeType.DASHBOARD: _dashboard,
-    NodeType.FORM: _form,
+_NODES: Mapping[
+    shapes.NodeType, Callable[[shapes.PlanNode, Sequence[shapes.PlanNode]], Operation]
+] = {
+    shapes.NodeType.FOLDER: _folder,
+    shapes.NodeType.PAGE: _page,
+    shapes.NodeType.DATABASE: _database,
+    shapes.NodeType.DASHBOARD: _dashboard,
+    shapes.NodeType.FORM: _form,
 }
 
 
-def counts_of(operations: Sequence[Operation]) -> StarterCounts:
+def counts_of(operations: Sequence[Operation]) -> shapes.StarterCounts:
     """The counts of what is there once all operations are done."""
     kinds = [operation.kind for operation in operations]
     items = [
@@ -222,7 +223,7 @@ def counts_of(operations: Sequence[Operation]) -> StarterCounts:
         if operation.kind is OperationKind.CREATE_RECORDS
     ]
     views = sum(max(1, len(database.get("views") or ())) for database in databases)
-    return StarterCounts(
+    return shapes.StarterCounts(
         database_count=len(databases),
         record_count=sum(len(batch["records"]) for batch in records),
         view_count=views + kinds.count(OperationKind.CREATE_VIEW),

@@ -13,14 +13,7 @@ from models.core.base import JsonObject
 from models.core.keys import first_free, slug
 from models.data.fields.rules.fields import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.data.views.rules.kinds import ViewKind
-from models.workspace.starters.shapes import (
-    NodeType,
-    PlanField,
-    PlanNode,
-    PlanRecord,
-    PlanView,
-    StarterPlan,
-)
+from models.workspace.starters import shapes
 from runtime.errors import ValidationError
 
 MAX_NODES = 40
@@ -31,18 +24,18 @@ MAX_LINE = 500
 _MOST_LOOKED_AT = 2_000
 """Nodes of a plan that are read at all."""
 
-_TYPES: Mapping[str, NodeType] = {
-    **{one.value: one for one in NodeType},
-    "table": NodeType.DATABASE,
-    "document": NodeType.PAGE,
-    "doc": NodeType.PAGE,
-    "note": NodeType.PAGE,
-    "intake_form": NodeType.FORM,
+_TYPES: Mapping[str, shapes.NodeType] = {
+    **{one.value: one for one in shapes.NodeType},
+    "table": shapes.NodeType.DATABASE,
+    "document": shapes.NodeType.PAGE,
+    "doc": shapes.NodeType.PAGE,
+    "note": shapes.NodeType.PAGE,
+    "intake_form": shapes.NodeType.FORM,
 }
-_HOLDERS = frozenset({NodeType.FOLDER, NodeType.PAGE})
+_HOLDERS = frozenset({shapes.NodeType.FOLDER, shapes.NodeType.PAGE})
 
 
-def normalized(plan: object) -> StarterPlan:
+def normalized(plan: object) -> shapes.StarterPlan:
     """The plan as it would be built. Raises `ValidationError` when nothing is left to build.
 
     To normalize a plan twice changes nothing more.
@@ -55,7 +48,7 @@ def normalized(plan: object) -> StarterPlan:
     if not nodes:
         raise ValidationError.at("plan", "The plan is empty.")
     headline = words(content.get("headline"), 200) or nodes[0].label
-    return StarterPlan(headline=headline, nodes=nodes)
+    return shapes.StarterPlan(headline=headline, nodes=nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +56,15 @@ class _Found:
     """A node as it was written, and the ref of what it was written below."""
 
     raw: Mapping[str, Any]
-    type: NodeType
+    type: shapes.NodeType
     label: str
     parent: str | None
 
 
-def _nodes(raw: object) -> list[PlanNode]:
+def _nodes(raw: object) -> list[shapes.PlanNode]:
     """The nodes, as far as they are known, each with a ref of its own."""
     taken: set[str] = set()
-    made: list[PlanNode] = []
+    made: list[shapes.PlanNode] = []
     for found in islice(_flat(raw), MAX_NODES):
         ref = first_free(_ref(found.raw.get("ref")) or slug(found.label, found.type), taken)
         taken.add(ref)
@@ -108,9 +101,9 @@ def _list(value: object) -> Sequence[Any]:
     return value[:_MOST_LOOKED_AT] if isinstance(value, list) else ()
 
 
-def _node(found: _Found, ref: str) -> PlanNode:
+def _node(found: _Found, ref: str) -> shapes.PlanNode:
     raw, kind = found.raw, found.type
-    node = PlanNode(
+    node = shapes.PlanNode(
         type=kind,
         ref=ref,
         label=found.label,
@@ -118,7 +111,7 @@ def _node(found: _Found, ref: str) -> PlanNode:
         icon=words(raw.get("icon"), 8) or None,
         description=words(raw.get("description"), 1_000) or None,
     )
-    if kind is NodeType.DATABASE:
+    if kind is shapes.NodeType.DATABASE:
         fields = plan_fields(raw.get("fields"))
         return node.model_copy(
             update={
@@ -127,9 +120,9 @@ def _node(found: _Found, ref: str) -> PlanNode:
                 "records": plan_records(raw.get("records"), fields),
             }
         )
-    if kind is NodeType.PAGE:
+    if kind is shapes.NodeType.PAGE:
         return node.model_copy(update={"content": _lines(raw.get("content")) or None})
-    if kind is NodeType.FORM:
+    if kind is shapes.NodeType.FORM:
         return node.model_copy(update={"database_ref": _ref(raw.get("databaseRef"))})
     return node
 
@@ -140,15 +133,15 @@ def _lines(value: object) -> list[str]:
     return [line for line in lines if line][:MAX_LINES]
 
 
-def _with_forms(nodes: Sequence[PlanNode]) -> list[PlanNode]:
+def _with_forms(nodes: Sequence[shapes.PlanNode]) -> list[shapes.PlanNode]:
     """Every form with a database to write into: the one it names, else that before it, else any."""
-    databases = [node.ref for node in nodes if node.type is NodeType.DATABASE]
-    result: list[PlanNode] = []
+    databases = [node.ref for node in nodes if node.type is shapes.NodeType.DATABASE]
+    result: list[shapes.PlanNode] = []
     nearest = databases[0] if databases else None
     for node in nodes:
-        if node.type is NodeType.DATABASE:
+        if node.type is shapes.NodeType.DATABASE:
             nearest = node.ref
-        if node.type is not NodeType.FORM:
+        if node.type is not shapes.NodeType.FORM:
             result.append(node)
         elif nearest is not None:
             named = node.database_ref if node.database_ref in databases else nearest
@@ -156,7 +149,7 @@ def _with_forms(nodes: Sequence[PlanNode]) -> list[PlanNode]:
     return result
 
 
-def _with_places(nodes: Sequence[PlanNode]) -> list[PlanNode]:
+def _with_places(nodes: Sequence[shapes.PlanNode]) -> list[shapes.PlanNode]:
     """The tree: parents that hold things, no cycles, at most three levels, parents first."""
     by_ref = {node.ref: node for node in nodes}
     parents: dict[str, str | None] = {}
@@ -221,9 +214,9 @@ _STACKED = frozenset({FieldKind.STATUS, FieldKind.SELECT})
 _DATED = frozenset({FieldKind.DATE, FieldKind.DATETIME})
 
 
-def plan_fields(raw: object) -> list[PlanField]:
+def plan_fields(raw: object) -> list[shapes.PlanField]:
     """At most 20 fields; the first holds the titles."""
-    fields: list[PlanField] = []
+    fields: list[shapes.PlanField] = []
     keys = {TITLE_KEY}
     for item in raw[: MAX_FIELDS * 5] if isinstance(raw, list) else ():
         if not isinstance(item, dict):
@@ -244,10 +237,10 @@ def plan_fields(raw: object) -> list[PlanField]:
     return (fields or _title("Name", FieldKind.TEXT))[:MAX_FIELDS]
 
 
-def _title(label: str, kind: FieldKind) -> list[PlanField]:
+def _title(label: str, kind: FieldKind) -> list[shapes.PlanField]:
     """The field of titles: the first one where it is a text, else one put before it."""
     named = label if kind is FieldKind.TEXT else "Name"
-    return [PlanField(key=TITLE_KEY, label=named, kind=FieldKind.TEXT)]
+    return [shapes.PlanField(key=TITLE_KEY, label=named, kind=FieldKind.TEXT)]
 
 
 def _kind(value: object) -> FieldKind:
@@ -258,7 +251,7 @@ def _kind(value: object) -> FieldKind:
     return kind if kind in PLANNED_KINDS else FieldKind.TEXT
 
 
-def _field(raw: Mapping[str, Any], key: str, label: str, kind: FieldKind) -> PlanField:
+def _field(raw: Mapping[str, Any], key: str, label: str, kind: FieldKind) -> shapes.PlanField:
     options = target = None
     if kind in OPTION_KINDS:
         options = _options(raw.get("options"))
@@ -267,7 +260,7 @@ def _field(raw: Mapping[str, Any], key: str, label: str, kind: FieldKind) -> Pla
     if kind is FieldKind.RELATION:
         named = words(raw.get("target"), 200)
         target = slug(named, "node") if named else None
-    return PlanField(key=key, label=label, kind=kind, options=options or None, target=target)
+    return shapes.PlanField(key=key, label=label, kind=kind, options=options or None, target=target)
 
 
 def _options(raw: object) -> list[str]:
@@ -277,24 +270,24 @@ def _options(raw: object) -> list[str]:
     return list(names.values())[:MAX_OPTIONS]
 
 
-def with_targets(nodes: Sequence[PlanNode]) -> list[PlanNode]:
+def with_targets(nodes: Sequence[shapes.PlanNode]) -> list[shapes.PlanNode]:
     """Relations that point into a database of the plan; others become text."""
-    known = {node.ref for node in nodes if node.type is NodeType.DATABASE}
+    known = {node.ref for node in nodes if node.type is shapes.NodeType.DATABASE}
 
-    def checked(field: PlanField) -> PlanField:
+    def checked(field: shapes.PlanField) -> shapes.PlanField:
         if field.kind is not FieldKind.RELATION or field.target in known:
             return field
-        return PlanField(key=field.key, label=field.label, kind=FieldKind.TEXT)
+        return shapes.PlanField(key=field.key, label=field.label, kind=FieldKind.TEXT)
 
     return [
         node.model_copy(update={"fields": [checked(one) for one in node.fields]}) for node in nodes
     ]
 
 
-def plan_views(raw: object, fields: Sequence[PlanField]) -> list[PlanView]:
+def plan_views(raw: object, fields: Sequence[shapes.PlanField]) -> list[shapes.PlanView]:
     """The views that the fields can serve; those the plan has, else what the fields suggest."""
     by_key = {field.key: field for field in fields}
-    views: list[PlanView] = []
+    views: list[shapes.PlanView] = []
     for one in raw[: MAX_VIEWS * 5] if isinstance(raw, list) else ():
         view = _view(one, by_key) if isinstance(one, dict) else None
         if view is not None:
@@ -308,44 +301,46 @@ _SERVED: Mapping[ViewKind, frozenset[FieldKind]] = {
 }
 
 
-def _view(raw: Mapping[str, Any], fields: Mapping[str, PlanField]) -> PlanView | None:
+def _view(raw: Mapping[str, Any], fields: Mapping[str, shapes.PlanField]) -> shapes.PlanView | None:
     label = words(raw.get("label"), MAX_LABEL)
     kind = words(raw.get("kind"), 20).lower()
     if not label or kind not in {ViewKind.TABLE, ViewKind.LIST, ViewKind.GALLERY, *_SERVED}:
         return None
     view = ViewKind(kind)
     if view not in _SERVED:
-        return PlanView(label=label, kind=view)
+        return shapes.PlanView(label=label, kind=view)
     named = raw.get("field")
     served = fields.get(named) if isinstance(named, str) else None
     if served is None or served.kind not in _SERVED[view]:
         served = next((one for one in fields.values() if one.kind in _SERVED[view]), None)
-    return None if served is None else PlanView(label=label, kind=view, field=served.key)
+    return None if served is None else shapes.PlanView(label=label, kind=view, field=served.key)
 
 
-def suggested_views(fields: Sequence[PlanField]) -> list[PlanView]:
+def suggested_views(fields: Sequence[shapes.PlanField]) -> list[shapes.PlanView]:
     """A table, and a board and a calendar where a field serves one."""
-    views = [PlanView(label="All", kind=ViewKind.TABLE)]
+    views = [shapes.PlanView(label="All", kind=ViewKind.TABLE)]
     for kind, label in ((ViewKind.BOARD, "Board"), (ViewKind.CALENDAR, "Calendar")):
         served = next((one for one in fields if one.kind in _SERVED[kind]), None)
         if served is not None:
-            views.append(PlanView(label=label, kind=kind, field=served.key))
+            views.append(shapes.PlanView(label=label, kind=kind, field=served.key))
     return views
 
 
-def plan_records(raw: object, fields: Sequence[PlanField]) -> list[PlanRecord]:
+def plan_records(raw: object, fields: Sequence[shapes.PlanField]) -> list[shapes.PlanRecord]:
     """At most 50 records with titles; values that their fields would refuse are left out."""
     by_key = {field.key: field for field in fields}
-    records: list[PlanRecord] = []
+    records: list[shapes.PlanRecord] = []
     for one in raw[: MAX_RECORDS * 5] if isinstance(raw, list) else ():
         given = one if isinstance(one, dict) else {"title": one}
         title = words(given.get("title"), MAX_TITLE)
         if title:
-            records.append(PlanRecord(title=title, data=_data(given.get("data"), by_key) or None))
+            records.append(
+                shapes.PlanRecord(title=title, data=_data(given.get("data"), by_key) or None)
+            )
     return records[:MAX_RECORDS]
 
 
-def _data(raw: object, fields: Mapping[str, PlanField]) -> JsonObject:
+def _data(raw: object, fields: Mapping[str, shapes.PlanField]) -> JsonObject:
     if not isinstance(raw, dict):
         return {}
     data: JsonObject = {}
@@ -357,11 +352,11 @@ def _data(raw: object, fields: Mapping[str, PlanField]) -> JsonObject:
     return data
 
 
-def _text(_field: PlanField, value: object) -> str | None:
+def _text(_field: shapes.PlanField, value: object) -> str | None:
     return words(value, 2_000) or None
 
 
-def _number(field: PlanField, value: object) -> float | int | None:
+def _number(field: shapes.PlanField, value: object) -> float | int | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     if field.kind is FieldKind.RATING:
@@ -369,14 +364,14 @@ def _number(field: PlanField, value: object) -> float | int | None:
     return round(value, 2) if abs(value) < 1e12 else None
 
 
-def _flag(_field: PlanField, value: object) -> bool | None:
+def _flag(_field: shapes.PlanField, value: object) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def _day(_field: PlanField, value: object) -> str | None:
+def _day(_field: shapes.PlanField, value: object) -> str | None:
     if not (isinstance(value, str) and _DAY.fullmatch(value)):
         return None
     try:
@@ -385,14 +380,14 @@ def _day(_field: PlanField, value: object) -> str | None:
         return None
 
 
-def _option(field: PlanField, value: object) -> str | None:
+def _option(field: shapes.PlanField, value: object) -> str | None:
     text = words(value, MAX_LABEL)
     known = {slug(name, "option") for name in field.options or ()}
     key = slug(text, "option") if text else ""
     return key if key in known else None
 
 
-def _chosen(field: PlanField, value: object) -> list[str] | None:
+def _chosen(field: shapes.PlanField, value: object) -> list[str] | None:
     given = value[: MAX_OPTIONS * 2] if isinstance(value, list) else [value]
     chosen = [key for one in given if (key := _option(field, one)) is not None]
     return list(dict.fromkeys(chosen)) or None
@@ -419,7 +414,7 @@ def _plain(text: str) -> str:
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
-_VALUES: Mapping[FieldKind, Callable[[PlanField, Any], Any]] = {
+_VALUES: Mapping[FieldKind, Callable[[shapes.PlanField, Any], Any]] = {
     FieldKind.TEXT: _text,
     FieldKind.LONG_TEXT: _text,
     FieldKind.NUMBER: _number,

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import pydantic
 
+from models.automation.automations.rules.graph import structure
 from models.automation.automations.rules.graph.catalog import (
     ReferenceCatalog,
     Resource,
@@ -18,26 +19,7 @@ from models.automation.automations.rules.graph.kinds import EdgeOutcome, JoinMod
 from models.automation.automations.rules.graph.node_checks import edge_problems, node_problems
 from models.automation.automations.rules.graph.outputs import output_key_warnings
 from models.automation.automations.rules.graph.shapes import Graph, GraphEdge, GraphNode, Retry
-from models.automation.automations.rules.graph.structure import (
-    Problem,
-    entries_of,
-    structure_problems,
-)
-from models.automation.automations.rules.language.bindings import (
-    SECRETS_LEAVE,
-    SENDERS,
-    no_secret,
-    written,
-)
-from models.automation.automations.rules.language.static_reads import (
-    cel_length,
-    expressions_of,
-    node_references,
-    paths_of,
-    secrets_in,
-    unknown_keys,
-    unknown_keys_of,
-)
+from models.automation.automations.rules.language import bindings, static_reads
 from models.automation.automations.rules.planner.plan import Plan, PlanEdge, PlanNode, PlanRetry
 from models.automation.automations.rules.triggers.configs import read_trigger, trigger_problems
 from models.core.base import JsonObject, Shape
@@ -117,11 +99,11 @@ def compile_graph(graph: Graph, trigger_config: JsonObject, catalog: ReferenceCa
 
 def _problems(
     graph: Graph, trigger_config: JsonObject, catalog: ReferenceCatalog
-) -> Iterator[Problem]:
+) -> Iterator[structure.Problem]:
     if _is_too_long(graph):
         yield "", f"Expressions and templates have more than {MAX_CEL} characters of CEL."
         return
-    yield from structure_problems(graph)
+    yield from structure.structure_problems(graph)
     yield from value_problems(graph, catalog)
     yield from field_problems(graph, trigger_config, catalog)
     yield from (("", message) for message in _failure_automation(graph, catalog))
@@ -142,7 +124,7 @@ def _problems(
 
 
 def _is_too_long(graph: Graph) -> bool:
-    return sum(cel_length(node.parameters()) for node in graph.nodes) > MAX_CEL
+    return sum(static_reads.cel_length(node.parameters()) for node in graph.nodes) > MAX_CEL
 
 
 def _trigger(trigger_config: JsonObject, catalog: ReferenceCatalog) -> Iterator[Detail]:
@@ -177,7 +159,7 @@ def _plan(graph: Graph) -> Plan:
     return Plan(
         tuple(_plan_node(node) for node in graph.nodes),
         tuple(_plan_edge(edge) for edge in graph.edges),
-        tuple(entries_of(graph)),
+        tuple(structure.entries_of(graph)),
         graph.on_error,
     )
 
@@ -213,7 +195,7 @@ def _plan_edge(edge: GraphEdge) -> PlanEdge:
     return PlanEdge(edge.source, edge.target, outcome, edge.case_key)
 
 
-def value_problems(graph: Graph, catalog: ReferenceCatalog) -> Iterator[Problem]:
+def value_problems(graph: Graph, catalog: ReferenceCatalog) -> Iterator[structure.Problem]:
     """Secrets that are not there or would stay here, and variables the graph does not have.
 
     A graph that declares variables declares all it reads; one that declares none leaves them to
@@ -221,21 +203,21 @@ def value_problems(graph: Graph, catalog: ReferenceCatalog) -> Iterator[Problem]
     """
     for node in graph.nodes:
         yield from ((node.id, message) for message in _secret_problems(node, catalog))
-        for place in left_hidden(node.parameters(), written):
+        for place in left_hidden(node.parameters(), bindings.written):
             yield node.id, f"{'.'.join(map(str, place))}: {GIVE_AGAIN}"
         if not graph.variables:
             continue
-        read = node_references(node, "vars") or frozenset()
+        read = static_reads.node_references(node, "vars") or frozenset()
         for key in sorted(read - graph.variables.keys()):
             yield node.id, f'Reads the variable "{shorten(key)}", which the graph does not have.'
 
 
 def _secret_problems(node: GraphNode, catalog: ReferenceCatalog) -> Iterator[str]:
-    for path, name in secrets_in(node.parameters()):
-        if node.kind not in SENDERS:
-            yield f"{path}: {SECRETS_LEAVE}"
+    for path, name in static_reads.secrets_in(node.parameters()):
+        if node.kind not in bindings.SENDERS:
+            yield f"{path}: {bindings.SECRETS_LEAVE}"
         if name not in catalog.secrets:
-            yield f"{path}: {no_secret(name)}"
+            yield f"{path}: {bindings.no_secret(name)}"
 
 
 _WRITING = (NodeKind.CREATE_RECORD, NodeKind.UPDATE_RECORD)
@@ -243,7 +225,7 @@ _WRITING = (NodeKind.CREATE_RECORD, NodeKind.UPDATE_RECORD)
 
 def field_problems(
     graph: Graph, trigger_config: JsonObject, catalog: ReferenceCatalog
-) -> Iterator[Problem]:
+) -> Iterator[structure.Problem]:
     """Keys that a node reads of the trigger's record, or of one that a node wrote, and never finds.
 
     At run time such a key would read as null, or fail the node.
@@ -252,10 +234,12 @@ def field_problems(
     if not records:
         return
     for node in graph.nodes:
-        for text in expressions_of(node):
-            yield from ((node.id, message) for message in unknown_keys(text, records))
-        for path in paths_of(node):
-            yield from ((node.id, message) for message in unknown_keys_of(path, records))
+        for text in static_reads.expressions_of(node):
+            yield from ((node.id, message) for message in static_reads.unknown_keys(text, records))
+        for path in static_reads.paths_of(node):
+            yield from (
+                (node.id, message) for message in static_reads.unknown_keys_of(path, records)
+            )
 
 
 def _records(

@@ -12,15 +12,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from models.automation.automations.rules.attributes import BoundAttributes
+from models.automation.automations.rules.graph import shapes
 from models.automation.automations.rules.graph.kinds import JoinMode, NodeKind
-from models.automation.automations.rules.graph.shapes import (
-    AnswerHeaders,
-    CelExpression,
-    FieldKey,
-    Status,
-    StatusClass,
-    one_or_many,
-)
 from models.automation.automations.rules.graph.wait_configs import (
     ApprovalConfig,
     CallAutomationConfig,
@@ -72,7 +65,7 @@ class ConditionConfig(Input):
 
     model_config = example({"expression": "trigger.record.data.price > 100.0"})
 
-    expression: CelExpression | None = None
+    expression: shapes.CelExpression | None = None
     filter: Annotated[JsonObject, documented_as("Filter")] | None = None
 
     @model_validator(mode="after")
@@ -86,7 +79,7 @@ class SwitchCase(Input):
     """One branch: the edges with the outcome `case` and this `caseKey` follow."""
 
     key: Annotated[str, Field(min_length=1, max_length=64)]
-    expression: CelExpression
+    expression: shapes.CelExpression
 
 
 class SwitchConfig(Input):
@@ -198,7 +191,7 @@ class RepeatConfig(Input):
         {"while": "index < 10 && vars.pending > 0", "maxIterations": 10, "delaySeconds": 30}
     )
 
-    while_: Annotated[CelExpression | None, Field(alias="while")] = None
+    while_: Annotated[shapes.CelExpression | None, Field(alias="while")] = None
     max_iterations: Annotated[int, Field(ge=1, le=MAX_ITERATIONS)] = 100
     delay_seconds: Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)] = 0
     collect: _Collect = False
@@ -256,7 +249,7 @@ class CreateRecordConfig(Input):
     title: str | None = None
     data: JsonObject = Field(default_factory=dict)
     relations: RelationsInput | None = None
-    upsert_by: Annotated[list[FieldKey], Field(max_length=MAX_BY, default_factory=list)]
+    upsert_by: Annotated[list[shapes.FieldKey], Field(max_length=MAX_BY, default_factory=list)]
 
 
 class UpdateRecordConfig(Input):
@@ -298,7 +291,7 @@ _Address = Annotated[
     refused_for(lambda address: host_name_problem(address.rpartition("@")[2])),
 ]
 _Addresses = Annotated[list[_Address], Field(min_length=1, max_length=MAX_RECIPIENTS)]
-_Statuses = Annotated[list[Status | StatusClass], Field(min_length=1, max_length=50)]
+_Statuses = Annotated[list[shapes.Status | shapes.StatusClass], Field(min_length=1, max_length=50)]
 
 
 class HttpAuth(Input):
@@ -368,7 +361,10 @@ class HttpRequestConfig(Input):
     timeout_seconds: Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)] | None = None
     expect_status: Annotated[
         _Statuses,
-        BeforeValidator(one_or_many, json_schema_input_type=Status | StatusClass | _Statuses),
+        BeforeValidator(
+            shapes.one_or_many,
+            json_schema_input_type=shapes.Status | shapes.StatusClass | _Statuses,
+        ),
         Field(default_factory=lambda: ["2xx"]),
     ]
 
@@ -418,7 +414,8 @@ class SendEmailConfig(Input):
     )
 
     to: Annotated[
-        _Addresses, BeforeValidator(one_or_many, json_schema_input_type=_Address | _Addresses)
+        _Addresses,
+        BeforeValidator(shapes.one_or_many, json_schema_input_type=_Address | _Addresses),
     ]
     subject: _Title
     body: _Body = ""
@@ -460,7 +457,7 @@ class RespondConfig(Input):
     )
 
     status: Annotated[int, Field(ge=200, le=599)] = 200
-    headers: AnswerHeaders = Field(default_factory=dict)
+    headers: shapes.AnswerHeaders = Field(default_factory=dict)
     body: Any = None
 
 

@@ -7,29 +7,11 @@ from typing import Any
 import pydantic
 from pydantic_core import ErrorDetails
 
-from models.automation.automations.rules.graph.catalog import (
-    BY_ID_ONLY,
-    NAMED,
-    ReferenceCatalog,
-    Resource,
-    missing,
-)
+from models.automation.automations.rules.graph import catalog as graph_catalog
+from models.automation.automations.rules.graph import kinds
 from models.automation.automations.rules.graph.configs import CONFIGS, SwitchConfig
-from models.automation.automations.rules.graph.kinds import (
-    NODE_KINDS,
-    EdgeOutcome,
-    NodeKind,
-    shorten,
-)
 from models.automation.automations.rules.graph.shapes import GraphEdge, GraphNode
-from models.automation.automations.rules.language.bindings import (
-    PLAIN_BRACES,
-    braces,
-    holds_binding,
-    is_binding,
-    problems,
-    without_literals,
-)
+from models.automation.automations.rules.language import bindings
 from models.automation.automations.rules.language.filters import filter_problems
 from models.automation.automations.rules.language.static_reads import node_references
 from models.automation.automations.rules.triggers.configs import check_payload
@@ -47,57 +29,60 @@ from runtime.errors import Detail, ValidationError
 from runtime.ids import parse_id
 
 STATIC = {
-    NodeKind.CONDITION: ("expression", "filter"),
-    NodeKind.SWITCH: ("cases",),
-    NodeKind.JOIN: ("mode", "count"),
-    NodeKind.FOR_EACH: ("collect",),
-    NodeKind.REPEAT: ("collect",),
+    kinds.NodeKind.CONDITION: ("expression", "filter"),
+    kinds.NodeKind.SWITCH: ("cases",),
+    kinds.NodeKind.JOIN: ("mode", "count"),
+    kinds.NodeKind.FOR_EACH: ("collect",),
+    kinds.NodeKind.REPEAT: ("collect",),
 }
 """Parameters that take no bindings, because they decide how the run is executed."""
 
 
 def node_problems(
-    node: GraphNode, nodes: Mapping[str, object], catalog: ReferenceCatalog
+    node: GraphNode, nodes: Mapping[str, object], catalog: graph_catalog.ReferenceCatalog
 ) -> Iterator[str]:
     """The problems with a node by itself."""
     kind = node.kind
     parameters = node.parameters()
-    for path, message in problems(parameters):
+    for path, message in bindings.problems(parameters):
         yield f"{_place(node, path)}: {message}"
     for name in STATIC.get(kind, ()):
-        if is_binding(parameters.get(name)):
+        if bindings.is_binding(parameters.get(name)):
             yield f"{_place(node, name)}: Must not be a binding."
-    own = NAMED.get(kind)
-    if own is not None and (own in node.input or is_binding(parameters.get(own))):
-        yield f"{_place(node, own)}: {BY_ID_ONLY}"
+    own = graph_catalog.NAMED.get(kind)
+    if own is not None and (own in node.input or bindings.is_binding(parameters.get(own))):
+        yield f"{_place(node, own)}: {graph_catalog.BY_ID_ONLY}"
     yield from _parameter_problems(node, kind, parameters)
     yield from _expression_problems(node, kind, parameters)
-    for path in braces(parameters):
-        yield f"{_place(node, path)}: {PLAIN_BRACES}"
+    for path in bindings.braces(parameters):
+        yield f"{_place(node, path)}: {bindings.PLAIN_BRACES}"
     for node_id in sorted((node_references(node) or frozenset()) - nodes.keys()):
-        yield f'Reads the node "{shorten(node_id)}", which does not exist.'
-    named = without_literals(parameters)
-    of_kind = call_problems(named, catalog) if kind is NodeKind.CALL_AUTOMATION else ()
+        yield f'Reads the node "{kinds.shorten(node_id)}", which does not exist.'
+    named = bindings.without_literals(parameters)
+    of_kind = call_problems(named, catalog) if kind is kinds.NodeKind.CALL_AUTOMATION else ()
     for path, message in (*record_problems(kind, named, catalog), *of_kind):
         yield f"{_place(node, path)}: {message}"
     yield from _missing(node, kind, named, catalog)
 
 
 def _missing(
-    node: GraphNode, kind: NodeKind, named: JsonObject, catalog: ReferenceCatalog
+    node: GraphNode,
+    kind: kinds.NodeKind,
+    named: JsonObject,
+    catalog: graph_catalog.ReferenceCatalog,
 ) -> Iterator[str]:
     """An action's own input may have any keys; what the other kinds name must be there."""
-    if kind is not NodeKind.ACTION:
-        for path, message in missing(named, catalog):
+    if kind is not kinds.NodeKind.ACTION:
+        for path, message in graph_catalog.missing(named, catalog):
             yield f"{_place(node, path)}: {message}"
     elif node.action_id is None:
         yield "actionId is required."
-    elif not catalog.has(Resource.ACTION, node.action_id):
-        yield f'actionId: Action "{shorten(node.action_id)}" not found.'
+    elif not catalog.has(graph_catalog.Resource.ACTION, node.action_id):
+        yield f'actionId: Action "{kinds.shorten(node.action_id)}" not found.'
 
 
-def _parameter_problems(node: GraphNode, kind: NodeKind, given: JsonObject) -> Iterator[str]:
-    value = without_literals(given)
+def _parameter_problems(node: GraphNode, kind: kinds.NodeKind, given: JsonObject) -> Iterator[str]:
+    value = bindings.without_literals(given)
     reported: set[str] = set()
     for path, message in model_problems(CONFIGS[kind], value):
         if path not in reported:
@@ -132,7 +117,7 @@ def _known_place(value: object, loc: Sequence[str | int]) -> str | None:
     """The part of an error's place that the value has, one key more at most; None in a binding."""
     parts: list[str] = []
     for step in loc:
-        if is_binding(value):
+        if bindings.is_binding(value):
             return None
         if isinstance(value, dict):
             parts.append(str(step))
@@ -144,7 +129,7 @@ def _known_place(value: object, loc: Sequence[str | int]) -> str | None:
             value = value[step]
         else:
             break
-    return None if is_binding(value) else ".".join(parts)
+    return None if bindings.is_binding(value) else ".".join(parts)
 
 
 def _sentence(problem: ErrorDetails, model: type[Input], *, at_length: bool) -> str:
@@ -163,28 +148,30 @@ def _place(node: GraphNode, path: str) -> str:
     return f"{root}.{path}" if path else root
 
 
-def _expression_problems(node: GraphNode, kind: NodeKind, given: JsonObject) -> Iterator[str]:
+def _expression_problems(node: GraphNode, kind: kinds.NodeKind, given: JsonObject) -> Iterator[str]:
     texts: list[tuple[str, Any]] = [(key, given.get(key)) for key in DECIDING.get(kind, ())]
-    if kind is NodeKind.CONDITION:
-        if isinstance(given.get("filter"), dict) and not is_binding(given["filter"]):
+    if kind is kinds.NodeKind.CONDITION:
+        if isinstance(given.get("filter"), dict) and not bindings.is_binding(given["filter"]):
             for path, message in filter_problems(given["filter"]):
                 yield f"{_place(node, path)}: {message}"
-    elif kind is NodeKind.SWITCH and isinstance(given.get("cases"), list):
+    elif kind is kinds.NodeKind.SWITCH and isinstance(given.get("cases"), list):
         texts += [
             (f"cases.{index}.expression", case.get("expression"))
             for index, case in enumerate(given["cases"])
             if isinstance(case, dict)
         ]
     for path, text in texts:
-        if is_binding(text) and not (kind is NodeKind.CONDITION and path == "expression"):
+        if bindings.is_binding(text) and not (
+            kind is kinds.NodeKind.CONDITION and path == "expression"
+        ):
             yield f"{_place(node, path)}: Must be CEL text, not a binding."
         elif isinstance(text, str) and (problem := _cel_problem(text)) is not None:
             yield f"{_place(node, path)}: {problem}"
 
 
 DECIDING = {
-    NodeKind.CONDITION: ("expression",),
-    NodeKind.REPEAT: ("while",),
+    kinds.NodeKind.CONDITION: ("expression",),
+    kinds.NodeKind.REPEAT: ("while",),
 }
 """CEL text that must give true or false."""
 
@@ -201,23 +188,25 @@ def _cel_problem(text: str) -> str | None:
 def edge_problems(node: GraphNode, ways_out: Sequence[GraphEdge]) -> Iterator[str]:
     """Outgoing edges that the node's kind cannot take."""
     kind = node.kind
-    allowed = NODE_KINDS[kind].outcomes
-    cases = _case_keys(node) if kind is NodeKind.SWITCH else frozenset()
+    allowed = kinds.NODE_KINDS[kind].outcomes
+    cases = _case_keys(node) if kind is kinds.NodeKind.SWITCH else frozenset()
     for edge in ways_out:
         if edge.outcome not in allowed:
             yield _wrong_outcome(edge.outcome, kind)
-        elif edge.outcome == EdgeOutcome.CASE and edge.case_key not in cases:
-            named = (
-                f'names no case "{shorten(edge.case_key)}"' if edge.case_key else "has no caseKey"
+        elif edge.outcome == kinds.EdgeOutcome.CASE and edge.case_key not in cases:
+            label = (
+                f'names no case "{kinds.shorten(edge.case_key)}"'
+                if edge.case_key
+                else "has no caseKey"
             )
             listed = ", ".join(sorted(cases)) or "none"
-            yield f"An edge with the outcome case {named}; cases: {listed}."
-        elif edge.outcome != EdgeOutcome.CASE and edge.case_key is not None:
+            yield f"An edge with the outcome case {label}; cases: {listed}."
+        elif edge.outcome != kinds.EdgeOutcome.CASE and edge.case_key is not None:
             yield f"An edge with the outcome {edge.outcome} has a caseKey, which only case has."
 
 
-def _wrong_outcome(outcome: EdgeOutcome, kind: NodeKind) -> str:
-    allowed = sorted(NODE_KINDS[kind].outcomes)
+def _wrong_outcome(outcome: kinds.EdgeOutcome, kind: kinds.NodeKind) -> str:
+    allowed = sorted(kinds.NODE_KINDS[kind].outcomes)
     ends = (
         f"{an(kind)} node has {', '.join(allowed)}"
         if allowed
@@ -233,7 +222,9 @@ def _case_keys(node: GraphNode) -> frozenset[str]:
         return frozenset()
 
 
-def call_problems(value: JsonObject, catalog: ReferenceCatalog) -> Iterator[tuple[str, str]]:
+def call_problems(
+    value: JsonObject, catalog: graph_catalog.ReferenceCatalog
+) -> Iterator[tuple[str, str]]:
     """The problems of the input for the published version of the called automation.
 
     Of an input with bindings only the keys are checked. The input of an automation that calls
@@ -243,9 +234,9 @@ def call_problems(value: JsonObject, catalog: ReferenceCatalog) -> Iterator[tupl
     if not isinstance(automation_id, str) or automation_id.lower() == catalog.automation_id:
         return
     trigger = catalog.triggers.get(automation_id.lower())
-    if trigger is None or not isinstance(payload, dict) or is_binding(payload):
+    if trigger is None or not isinstance(payload, dict) or bindings.is_binding(payload):
         return
-    if holds_binding(payload):
+    if bindings.holds_binding(payload):
         yield from _missing_inputs(trigger.get("inputSchema"), payload)
         return
     try:
@@ -263,17 +254,17 @@ def _missing_inputs(schema: object, given: JsonObject) -> Iterator[tuple[str, st
 
 
 _KINDS = (
-    NodeKind.QUERY_RECORDS,
-    NodeKind.CREATE_RECORD,
-    NodeKind.UPDATE_RECORD,
-    NodeKind.DELETE_RECORD,
+    kinds.NodeKind.QUERY_RECORDS,
+    kinds.NodeKind.CREATE_RECORD,
+    kinds.NodeKind.UPDATE_RECORD,
+    kinds.NodeKind.DELETE_RECORD,
 )
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 """Any day will do: which days a filter means does not decide whether it is valid."""
 
 
 def record_problems(
-    kind: NodeKind, value: JsonObject, catalog: ReferenceCatalog
+    kind: kinds.NodeKind, value: JsonObject, catalog: graph_catalog.ReferenceCatalog
 ) -> Iterator[tuple[str, str]]:
     """The problems of a node's parameters for any values of its bindings, as path and message.
 
@@ -284,26 +275,26 @@ def record_problems(
         return
     fields = catalog.databases.get(database_id.lower())
     if fields is None:
-        yield "databaseId", f'Database "{shorten(database_id)}" not found.'
-    elif kind is NodeKind.QUERY_RECORDS:
+        yield "databaseId", f'Database "{kinds.shorten(database_id)}" not found.'
+    elif kind is kinds.NodeKind.QUERY_RECORDS:
         query = _plain(value.get("query"))
         for problem in (*_asked(query, fields), *_view_problems(query, catalog)):
             yield f"query.{problem.path}", problem.message
     else:
-        new = kind is NodeKind.CREATE_RECORD and not value.get("upsertBy")
+        new = kind is kinds.NodeKind.CREATE_RECORD and not value.get("upsertBy")
         for problem in (*_written(value, fields, new=new), *_linked(value, fields)):
             yield problem.path, problem.message
 
 
 def _plain(value: object) -> JsonObject:
     """An object whose keys are known, empty for anything else."""
-    return value if isinstance(value, dict) and not is_binding(value) else {}
+    return value if isinstance(value, dict) and not bindings.is_binding(value) else {}
 
 
 def _written(value: JsonObject, fields: FieldSpecs, *, new: bool) -> Iterator[Detail]:
     check, data, title = DataCheck(fields), _plain(value.get("data")), value.get("title")
     dynamic_keys = {
-        key for key, one in data.items() if holds_binding(one) or may_grow(fields.get(key))
+        key for key, one in data.items() if bindings.holds_binding(one) or may_grow(fields.get(key))
     }
     constants = {key: one for key, one in data.items() if key not in dynamic_keys}
     if isinstance(title, str) and TITLE_KEY not in dynamic_keys:
@@ -316,10 +307,10 @@ def _written(value: JsonObject, fields: FieldSpecs, *, new: bool) -> Iterator[De
         dynamic_keys.add(TITLE_KEY)
     _, problems = check.new(constants) if new else check.patch(constants)
     upsert_by = value.get("upsertBy")
-    if upsert_by and isinstance(upsert_by, list) and not holds_binding(upsert_by):
+    if upsert_by and isinstance(upsert_by, list) and not bindings.holds_binding(upsert_by):
         problems += meant_values(fields, [str(key) for key in upsert_by], constants)[1]
     places = {f"data.{key}" for key in dynamic_keys}
-    whole = is_binding(value.get("data"))
+    whole = bindings.is_binding(value.get("data"))
     for problem in problems:
         if not (problem.path in places or (whole and problem.path.startswith("data."))):
             yield problem
@@ -330,18 +321,22 @@ def _written(value: JsonObject, fields: FieldSpecs, *, new: bool) -> Iterator[De
 
 def _linked(value: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:
     relations = _plain(value.get("relations"))
-    known = {key: None if holds_binding(one) else one for key, one in relations.items()}
+    known = {key: None if bindings.holds_binding(one) else one for key, one in relations.items()}
     yield from read_relations(fields, known)[1]
 
 
-def _view_problems(query: JsonObject, catalog: ReferenceCatalog) -> Iterator[Detail]:
+def _view_problems(query: JsonObject, catalog: graph_catalog.ReferenceCatalog) -> Iterator[Detail]:
     view_id = query.get("viewId")
-    if isinstance(view_id, str) and parse_id(view_id) and not catalog.has(Resource.VIEW, view_id):
-        yield Detail("viewId", f'View "{shorten(view_id)}" not found.')
+    if (
+        isinstance(view_id, str)
+        and parse_id(view_id)
+        and not catalog.has(graph_catalog.Resource.VIEW, view_id)
+    ):
+        yield Detail("viewId", f'View "{kinds.shorten(view_id)}" not found.')
 
 
 def _asked(query: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:
-    constants = {key: value for key, value in query.items() if not holds_binding(value)}
+    constants = {key: value for key, value in query.items() if not bindings.holds_binding(value)}
     try:
         read_query(RecordQuery.model_validate(constants), fields, _ANY_TIME)
     except pydantic.ValidationError:
@@ -363,7 +358,7 @@ def _named_fields(value: object, fields: FieldSpecs, path: str) -> Iterator[Deta
     if isinstance(value, list):
         for place, entry in enumerate(value):
             yield from _named_fields(entry, fields, f"{path}.{place}")
-    elif isinstance(value, dict) and not is_binding(value):
+    elif isinstance(value, dict) and not bindings.is_binding(value):
         yield from _named_fields(value.get("field"), fields, f"{path}.field")
     elif isinstance(value, str) and value not in fields:
         yield Detail(path, no_field(value, fields))
@@ -371,23 +366,29 @@ def _named_fields(value: object, fields: FieldSpecs, path: str) -> Iterator[Deta
 
 def _tested(tree: object, fields: FieldSpecs, path: str) -> Iterator[Detail]:
     """The problems of a filter, its bound operands aside."""
-    if is_binding(tree):
+    if bindings.is_binding(tree):
         return
-    if not (isinstance(tree, dict) and holds_binding(tree)):
+    if not (isinstance(tree, dict) and bindings.holds_binding(tree)):
         yield from _refused(tree, fields, path)
         return
     key, inner = next(iter(tree.items()))
-    if len(tree) == 1 and is_binding(inner):
+    if len(tree) == 1 and bindings.is_binding(inner):
         return
     if len(tree) == 1 and key == "not":
         yield from _tested(inner, fields, f"{path}.not")
     elif len(tree) == 1 and key in ("and", "or") and isinstance(inner, list):
         for place, part in enumerate(inner):
             yield from _tested(part, fields, f"{path}.{key}.{place}")
-    elif not (is_binding(tree.get("field")) or is_binding(tree.get("op"))):
-        known = {key: None if holds_binding(value) else value for key, value in tree.items()}
-        bound = {f"{path}.{key}" for key in ("value", "timezone") if holds_binding(tree.get(key))}
-        yield from (one for one in _refused(known, fields, path) if one.path not in bound)
+    elif not (bindings.is_binding(tree.get("field")) or bindings.is_binding(tree.get("op"))):
+        variables = {
+            key: None if bindings.holds_binding(value) else value for key, value in tree.items()
+        }
+        bound = {
+            f"{path}.{key}"
+            for key in ("value", "timezone")
+            if bindings.holds_binding(tree.get(key))
+        }
+        yield from (one for one in _refused(variables, fields, path) if one.path not in bound)
 
 
 def _refused(tree: object, fields: FieldSpecs, path: str) -> Iterator[Detail]:

@@ -6,12 +6,7 @@ from dataclasses import dataclass, field
 from models.automation.automations.rules.graph.kinds import NodeKind, shorten
 from models.automation.automations.rules.graph.shapes import Graph, GraphNode
 from models.automation.automations.rules.graph.structure import Problem
-from models.automation.automations.rules.language.static_reads import (
-    expressions_of,
-    filter_paths_of,
-    paths_of,
-    plain_reads,
-)
+from models.automation.automations.rules.language import static_reads
 from models.core.base import JsonObject
 from models.core.problems import nearest_known
 
@@ -187,9 +182,9 @@ def _keys(node: GraphNode) -> list[str] | None:
 
 def _reads(node: GraphNode) -> Iterator[tuple[str, str]]:
     """The nodes and keys of their outputs that a node reads without asking whether they are."""
-    paths = [*paths_of(node), *filter_paths_of(node)]
-    for text in expressions_of(node):
-        paths += (("nodes", *path) for path in plain_reads(text, "nodes"))
+    paths = [*static_reads.paths_of(node), *static_reads.filter_paths_of(node)]
+    for text in static_reads.expressions_of(node):
+        paths += (("nodes", *path) for path in static_reads.plain_reads(text, "nodes"))
     for path in paths:
         match path:
             case "nodes", other, key, *_:

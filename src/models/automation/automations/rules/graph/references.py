@@ -13,62 +13,30 @@ from typing_extensions import override
 from models.automation.automations.rules.graph.catalog import NAMED_BY, Resource
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind
 from models.automation.automations.rules.graph.shapes import GraphEdge
-from models.automation.automations.rules.language.bindings import (
-    BindingType,
-    is_binding,
-    placed_segments,
-)
+from models.automation.automations.rules.language import bindings
 from models.automation.automations.rules.language.paths import typed_path
 from models.automation.automations.rules.planner.plan import enclosing, homes_of
 from models.automation.automations.rules.triggers.kinds import RECORD_TRIGGERS, TriggerKind
 from models.core.base import JsonObject
-from models.core.expressions.rules.typed_reads import (
-    NOTHING,
-    FieldsOf,
-    KeyOf,
-    ListOf,
-    Read,
-    Reads,
-    RecordIdOf,
-    Struct,
-    ValueOf,
-    ValueType,
-    element_of,
-    reads_of,
-    record_of,
-)
-from models.core.references.rules import (
-    Access,
-    Place,
-    Reference,
-    Subject,
-    SubjectKind,
-    below,
-    filter_leaves,
-    key_at,
-    members_at,
-    named_at,
-    options_at,
-    query_references,
-    text_references,
-)
+from models.core.expressions.rules import typed_reads
+from models.core.references import rules
 from runtime.ids import parse_id
 
 READER = 1
 """The version of this reading. A graph that another version has read is read again."""
 
-_SUBJECTS: Mapping[Resource, SubjectKind] = {
-    Resource.ACTION: SubjectKind.ACTION,
-    Resource.AUTOMATION: SubjectKind.AUTOMATION,
-    Resource.CONNECTION: SubjectKind.CONNECTION,
-    Resource.DATA_SOURCE: SubjectKind.DATA_SOURCE,
-    Resource.ENDPOINT: SubjectKind.WEBHOOK_ENDPOINT,
-    Resource.FORM: SubjectKind.FORM,
-    Resource.MEMBER: SubjectKind.MEMBER,
-    Resource.VIEW: SubjectKind.VIEW,
+_SUBJECTS: Mapping[Resource, rules.SubjectKind] = {
+    Resource.ACTION: rules.SubjectKind.ACTION,
+    Resource.AUTOMATION: rules.SubjectKind.AUTOMATION,
+    Resource.CONNECTION: rules.SubjectKind.CONNECTION,
+    Resource.DATA_SOURCE: rules.SubjectKind.DATA_SOURCE,
+    Resource.ENDPOINT: rules.SubjectKind.WEBHOOK_ENDPOINT,
+    Resource.FORM: rules.SubjectKind.FORM,
+    Resource.MEMBER: rules.SubjectKind.MEMBER,
+    Resource.VIEW: rules.SubjectKind.VIEW,
 }
-_IDS: Mapping[str, SubjectKind] = {
-    "databaseId": SubjectKind.DATABASE,
+_IDS: Mapping[str, rules.SubjectKind] = {
+    "databaseId": rules.SubjectKind.DATABASE,
     **{key: _SUBJECTS[resource] for key, resource in NAMED_BY.items()},
 }
 """The keys of configs and triggers that hold ids, and what these name."""
@@ -82,19 +50,22 @@ FormDatabases = Mapping[str, str]
 """The database of each form, by the id of its item."""
 
 
-def trigger_type(config: JsonObject, forms: FormDatabases) -> Struct:
+def trigger_type(config: JsonObject, forms: FormDatabases) -> typed_reads.Struct:
     """The type of the payload of a trigger."""
     database = _id(config.get("databaseId"))
     if config.get("kind") == TriggerKind.FORM_SUBMITTED:
         database = forms.get(_id(config.get("formItemId")) or "")
     if database is None or config.get("kind") == TriggerKind.TIME_ENTRY_COMPLETED:
-        return Struct({})
-    members: dict[str, ValueType] = {"record": record_of(database), "before": record_of(database)}
+        return typed_reads.Struct({})
+    members: dict[str, typed_reads.ValueType] = {
+        "record": typed_reads.record_of(database),
+        "before": typed_reads.record_of(database),
+    }
     if config["kind"] in RECORD_TRIGGERS:
-        members["changedKeys"] = ListOf(KeyOf(database))
+        members["changedKeys"] = typed_reads.ListOf(typed_reads.KeyOf(database))
     if config["kind"] == TriggerKind.BUTTON_PRESSED:
-        members["fieldKey"] = KeyOf(database)
-    return Struct(members)
+        members["fieldKey"] = typed_reads.KeyOf(database)
+    return typed_reads.Struct(members)
 
 
 def _id(value: object) -> str | None:
@@ -102,65 +73,73 @@ def _id(value: object) -> str | None:
     return None if parsed is None else str(parsed)
 
 
-def trigger_references(config: JsonObject, payload: Struct) -> Iterator[Reference]:
+def trigger_references(
+    config: JsonObject, payload: typed_reads.Struct
+) -> Iterator[rules.Reference]:
     """The references of a trigger whose payload has this type."""
     yield from _ids_of(config)
     database = _id(config.get("databaseId"))
     if database is not None:
-        yield from key_at(database, config.get("fieldKeys"), "fieldKeys")
-        yield from key_at(database, config.get("fieldKey"), "fieldKey")
+        yield from rules.key_at(database, config.get("fieldKeys"), "fieldKeys")
+        yield from rules.key_at(database, config.get("fieldKey"), "fieldKey")
     if isinstance(config.get("secretName"), str):
-        secret = Subject(SubjectKind.SECRET, config["secretName"])
-        yield Reference(subject=secret, place=("secretName",))
+        secret = rules.Subject(rules.SubjectKind.SECRET, config["secretName"])
+        yield rules.Reference(subject=secret, place=("secretName",))
     yield from _trigger_filter(config, database, payload)
     reader = ConfigReader({"trigger": payload})
-    yield from below(reader.references(config.get("attributes")), "attributes")
+    yield from rules.below(reader.references(config.get("attributes")), "attributes")
     concurrency = config.get("concurrency")
     text = concurrency.get("keyExpression") if isinstance(concurrency, dict) else None
     if isinstance(text, str):
-        reads = reads_of(text, {"trigger": payload})
-        yield from text_references(reads, "concurrency", "keyExpression")
+        reads = typed_reads.reads_of(text, {"trigger": payload})
+        yield from rules.text_references(reads, "concurrency", "keyExpression")
 
 
 def _trigger_filter(
-    config: JsonObject, database: str | None, payload: Struct
-) -> Iterator[Reference]:
+    config: JsonObject, database: str | None, payload: typed_reads.Struct
+) -> Iterator[rules.Reference]:
     """A leaf names a field of the record, or a path into the payload or into a field's value."""
     variables = {**payload.members, "trigger": payload}
     if config.get("kind") == TriggerKind.RECORD_MATCHES:
         variables = {"record": payload.members.get("record")}
     predicate = config.get("filter")
     if isinstance(predicate, str):
-        yield from text_references(reads_of(predicate, variables), "filter")
+        yield from rules.text_references(typed_reads.reads_of(predicate, variables), "filter")
     elif database is not None:
-        for at, leaf in filter_leaves(predicate, "filter"):
+        for at, leaf in rules.filter_leaves(predicate, "filter"):
             name = leaf["field"]
             if isinstance(name, str):
                 of_record = name.partition(".")[0].partition("[")[0] not in {*variables, "actor"}
-                root = FieldsOf(database) if of_record else Struct(variables)
+                root = (
+                    typed_reads.FieldsOf(database) if of_record else typed_reads.Struct(variables)
+                )
                 yield from _leaf_references(typed_path(name, root), leaf.get("value"), at)
 
 
-def _leaf_references(path: Reads, operand: object, at: Place) -> Iterator[Reference]:
+def _leaf_references(
+    path: typed_reads.Reads, operand: object, at: rules.Place
+) -> Iterator[rules.Reference]:
     """The references of a leaf whose field is a path."""
-    yield from text_references(path, *at, "field")
-    if isinstance(path.result, ValueOf):
-        yield from options_at(path.result.database, path.result.key, operand, *at, "value")
-    elif isinstance(path.result, ListOf) and isinstance(path.result.element, KeyOf):
-        yield from key_at(path.result.element.database, operand, *at, "value")
+    yield from rules.text_references(path, *at, "field")
+    if isinstance(path.result, typed_reads.ValueOf):
+        yield from rules.options_at(path.result.database, path.result.key, operand, *at, "value")
+    elif isinstance(path.result, typed_reads.ListOf) and isinstance(
+        path.result.element, typed_reads.KeyOf
+    ):
+        yield from rules.key_at(path.result.element.database, operand, *at, "value")
 
 
-def _ids_of(config: JsonObject) -> Iterator[Reference]:
+def _ids_of(config: JsonObject) -> Iterator[rules.Reference]:
     """The things that the top level of a config names by id, literal bindings unwrapped."""
     for key, kind in _IDS.items():
         if key in config:
             place, value = _unwrapped((key,), config[key])
-            yield from named_at(kind, value, *place)
+            yield from rules.named_at(kind, value, *place)
 
 
-def _unwrapped(place: Place, value: object) -> tuple[Place, object]:
+def _unwrapped(place: rules.Place, value: object) -> tuple[rules.Place, object]:
     """A value and its place; a literal binding gives its content."""
-    if is_binding(value) and value["type"] == BindingType.LITERAL:
+    if bindings.is_binding(value) and value["type"] == bindings.BindingType.LITERAL:
         return (*place, "value"), value["value"]
     return place, value
 
@@ -169,11 +148,11 @@ def _unwrapped(place: Place, value: object) -> tuple[Place, object]:
 class ConfigReader:
     """Reads configs whose bindings and expressions see these variables."""
 
-    variables: Mapping[str, ValueType]
+    variables: Mapping[str, typed_reads.ValueType]
 
-    def references(self, value: object, *place: str | int) -> Iterator[Reference]:
+    def references(self, value: object, *place: str | int) -> Iterator[rules.Reference]:
         """The references of the bindings in a value."""
-        if is_binding(value):
+        if bindings.is_binding(value):
             yield from self._binding_references(value, *place, "value")
         elif isinstance(value, dict):
             for key, item in value.items():
@@ -182,41 +161,49 @@ class ConfigReader:
             for index, item in enumerate(value):
                 yield from self.references(item, *place, index)
 
-    def _binding_references(self, binding: JsonObject, *place: str | int) -> Iterator[Reference]:
-        if binding["type"] == BindingType.SECRET and isinstance(binding["value"], str):
-            yield Reference(subject=Subject(SubjectKind.SECRET, binding["value"]), place=place)
-        yield from text_references(self._reads(binding), *place)
+    def _binding_references(
+        self, binding: JsonObject, *place: str | int
+    ) -> Iterator[rules.Reference]:
+        if binding["type"] == bindings.BindingType.SECRET and isinstance(binding["value"], str):
+            yield rules.Reference(
+                subject=rules.Subject(rules.SubjectKind.SECRET, binding["value"]), place=place
+            )
+        yield from rules.text_references(self._reads(binding), *place)
 
-    def type_of(self, value: object) -> ValueType:
+    def type_of(self, value: object) -> typed_reads.ValueType:
         """The type of a value with its bindings resolved."""
-        if is_binding(value):
-            if value["type"] == BindingType.LITERAL:
+        if bindings.is_binding(value):
+            if value["type"] == bindings.BindingType.LITERAL:
                 return None
             return self._reads(value).result
         if isinstance(value, dict):
-            return Struct({key: self.type_of(item) for key, item in value.items()})
+            return typed_reads.Struct({key: self.type_of(item) for key, item in value.items()})
         if isinstance(value, list) and value:
-            return ListOf(self.type_of(value[0]))
+            return typed_reads.ListOf(self.type_of(value[0]))
         return None
 
-    def _reads(self, binding: JsonObject) -> Reads:
+    def _reads(self, binding: JsonObject) -> typed_reads.Reads:
         kind, text = binding["type"], binding["value"]
         if not isinstance(text, str):
-            return NOTHING
-        if kind == BindingType.EXPRESSION:
-            return reads_of(text, self.variables)
-        if kind == BindingType.TEMPLATE:
-            return Reads(None, list(self._template_reads(text)))
+            return typed_reads.NOTHING
+        if kind == bindings.BindingType.EXPRESSION:
+            return typed_reads.reads_of(text, self.variables)
+        if kind == bindings.BindingType.TEMPLATE:
+            return typed_reads.Reads(None, list(self._template_reads(text)))
         variable = _VARIABLES.get(kind)
-        return NOTHING if variable is None else typed_path(text, self.variables.get(variable))
+        return (
+            typed_reads.NOTHING
+            if variable is None
+            else typed_path(text, self.variables.get(variable))
+        )
 
-    def _template_reads(self, text: str) -> Iterator[Read]:
-        for start, segment in placed_segments(text):
-            for read in reads_of(segment, self.variables).reads:
+    def _template_reads(self, text: str) -> Iterator[typed_reads.Read]:
+        for start, segment in bindings.placed_segments(text):
+            for read in typed_reads.reads_of(segment, self.variables).reads:
                 at = read.start + start if read.end else 0
                 yield replace(read, start=at, end=read.end and read.end + start)
 
-    def config_references(self, kind: str, parameters: JsonObject) -> Iterator[Reference]:
+    def config_references(self, kind: str, parameters: JsonObject) -> Iterator[rules.Reference]:
         """Everything that the parameters of a node or step of this kind name."""
         yield from self.references(parameters)
         if kind == NodeKind.ACTION:
@@ -225,13 +212,15 @@ class ConfigReader:
         if kind in _DECIDING:
             yield from self._deciding(parameters)
         elif kind == NodeKind.WAIT_EVENT and isinstance(parameters.get("filter"), str):
-            yield from text_references(reads_of(parameters["filter"], self.variables), "filter")
+            yield from rules.text_references(
+                typed_reads.reads_of(parameters["filter"], self.variables), "filter"
+            )
         elif kind in _OF_RECORDS:
             database = self.database_of(parameters)
             if database is not None:
                 yield from _record_references(kind, parameters, database)
 
-    def _deciding(self, value: object, *place: str | int) -> Iterator[Reference]:
+    def _deciding(self, value: object, *place: str | int) -> Iterator[rules.Reference]:
         """The CEL texts of a node that decides, and the filter of a condition."""
         if isinstance(value, list):
             for index, item in enumerate(value):
@@ -240,10 +229,12 @@ class ConfigReader:
             return
         for key, item in value.items():
             if key in ("expression", "while") and isinstance(item, str):
-                yield from text_references(reads_of(item, self.variables), *place, key)
+                yield from rules.text_references(
+                    typed_reads.reads_of(item, self.variables), *place, key
+                )
             elif key == "filter":
-                for at, leaf in filter_leaves(item, *place, key):
-                    path = typed_path(str(leaf["field"]), Struct(self.variables))
+                for at, leaf in rules.filter_leaves(item, *place, key):
+                    path = typed_path(str(leaf["field"]), typed_reads.Struct(self.variables))
                     yield from _leaf_references(path, leaf.get("value"), at)
             else:
                 yield from self._deciding(item, *place, key)
@@ -252,9 +243,11 @@ class ConfigReader:
         """The database of the records that a node reads or writes, as far as it can be known."""
         _, named = _unwrapped((), parameters.get("databaseId"))
         record = self.type_of(parameters.get("recordId"))
-        return _id(named) or (record.database if isinstance(record, RecordIdOf) else None)
+        return _id(named) or (
+            record.database if isinstance(record, typed_reads.RecordIdOf) else None
+        )
 
-    def output_of(self, kind: str, parameters: JsonObject) -> ValueType:
+    def output_of(self, kind: str, parameters: JsonObject) -> typed_reads.ValueType:
         """The type of the output of a node or step."""
         if kind == NodeKind.TRANSFORM:
             return self.type_of(parameters.get("output"))
@@ -262,49 +255,53 @@ class ConfigReader:
         if database is None:
             return None
         if kind == NodeKind.QUERY_RECORDS:
-            return Struct({"records": ListOf(record_of(database))})
-        return Struct({"record": record_of(database)})
+            return typed_reads.Struct(
+                {"records": typed_reads.ListOf(typed_reads.record_of(database))}
+            )
+        return typed_reads.Struct({"record": typed_reads.record_of(database)})
 
 
 _VARIABLES: Mapping[str, str] = {
-    BindingType.TRIGGER: "trigger",
-    BindingType.NODE: "nodes",
-    BindingType.ITEM: "item",
+    bindings.BindingType.TRIGGER: "trigger",
+    bindings.BindingType.NODE: "nodes",
+    bindings.BindingType.ITEM: "item",
 }
 """The variable that the path of a binding goes into, by its type."""
 
 
-def _record_references(kind: str, parameters: JsonObject, database: str) -> Iterator[Reference]:
+def _record_references(
+    kind: str, parameters: JsonObject, database: str
+) -> Iterator[rules.Reference]:
     if kind == NodeKind.QUERY_RECORDS:
         place, query = _unwrapped(("query",), parameters.get("query"))
-        yield from query_references(database, query, *place)
+        yield from rules.query_references(database, query, *place)
     if kind not in _WRITING:
         return
     for name in ("data", "relations"):
         place, content = _unwrapped((name,), parameters.get(name))
-        if is_binding(content) or not isinstance(content, dict):
+        if bindings.is_binding(content) or not isinstance(content, dict):
             continue
-        yield from members_at(database, content, *place)
+        yield from rules.members_at(database, content, *place)
         for key, value in content.items():
             at, inner = _unwrapped((*place, key), value)
             if at[-1] == "value" and len(at) > len(place) + 1:
-                yield from options_at(database, key, inner, *at, access=Access.WRITE)
-    yield from key_at(database, parameters.get("upsertBy"), "upsertBy")
+                yield from rules.options_at(database, key, inner, *at, access=rules.Access.WRITE)
+    yield from rules.key_at(database, parameters.get("upsertBy"), "upsertBy")
 
 
 def graph_references(
     trigger_config: JsonObject, graph: JsonObject, forms: FormDatabases
-) -> list[Reference]:
+) -> list[rules.Reference]:
     """The references of a graph and its trigger.
 
     Their places begin with `triggerConfig` or with `graph`; references of a node have its id.
     """
     payload = trigger_type(trigger_config, forms)
-    references = list(below(trigger_references(trigger_config, payload), "triggerConfig"))
-    failure = named_at(
-        SubjectKind.AUTOMATION, graph.get("failureAutomationId"), "failureAutomationId"
+    references = list(rules.below(trigger_references(trigger_config, payload), "triggerConfig"))
+    failure = rules.named_at(
+        rules.SubjectKind.AUTOMATION, graph.get("failureAutomationId"), "failureAutomationId"
     )
-    references += below(failure, "graph")
+    references += rules.below(failure, "graph")
     reader = _GraphReader(graph, payload)
     for index, node in enumerate(graph.get("nodes", ())):
         node_id, place = node["id"], ("graph", "nodes", index)
@@ -319,10 +316,10 @@ class _GraphReader:
     """Reads the nodes of a graph; the type of each output is found when it is read."""
 
     graph: JsonObject
-    payload: Struct
+    payload: typed_reads.Struct
     nodes: dict[str, JsonObject] = field(init=False)
     homes: dict[str, str] = field(init=False)
-    outputs: dict[str, ValueType] = field(init=False, default_factory=dict)
+    outputs: dict[str, typed_reads.ValueType] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.nodes = {node["id"]: node for node in self.graph.get("nodes", ())}
@@ -334,29 +331,29 @@ class _GraphReader:
         loops = any(edge.outcome == EdgeOutcome.ITEM for edge in edges)
         self.homes = homes_of(self.nodes, edges) if loops else {}
 
-    def node_references(self, node: JsonObject) -> Iterator[Reference]:
+    def node_references(self, node: JsonObject) -> Iterator[rules.Reference]:
         """The references of a node, their places below the node."""
-        yield from named_at(SubjectKind.ACTION, node.get("actionId"), "actionId")
+        yield from rules.named_at(rules.SubjectKind.ACTION, node.get("actionId"), "actionId")
         found = self._reader(node).config_references(node["kind"], _parameters(node))
         yield from step_references(found, node.get("input", {}))
 
     def _reader(self, node: JsonObject) -> ConfigReader:
-        variables: dict[str, ValueType] = {
+        variables: dict[str, typed_reads.ValueType] = {
             "trigger": self.payload,
-            "nodes": Struct(_Outputs(self)),
+            "nodes": typed_reads.Struct(_Outputs(self)),
             "item": self._item(node["id"]),
         }
         return ConfigReader(variables)
 
-    def _item(self, node_id: str) -> ValueType:
+    def _item(self, node_id: str) -> typed_reads.ValueType:
         """The type of the item of the innermost loop around a node."""
         around = enclosing(node_id, self.homes) if node_id in self.homes else ()
         loop = self.nodes.get(around[-1]) if around else None
         if loop is None or loop["kind"] != NodeKind.FOR_EACH:
             return None
-        return element_of(self._reader(loop).type_of(_parameters(loop).get("items")))
+        return typed_reads.element_of(self._reader(loop).type_of(_parameters(loop).get("items")))
 
-    def output(self, node_id: str) -> ValueType:
+    def output(self, node_id: str) -> typed_reads.ValueType:
         """The type of the output of a node."""
         if node_id not in self.outputs:
             # Nodes that read each other in a circle know nothing of each other.
@@ -364,11 +361,13 @@ class _GraphReader:
             self.outputs[node_id] = self._output(self.nodes[node_id])
         return self.outputs[node_id]
 
-    def _output(self, node: JsonObject) -> ValueType:
+    def _output(self, node: JsonObject) -> typed_reads.ValueType:
         if node["kind"] in (NodeKind.FOR_EACH, NodeKind.REPEAT):
             collected = self._collected(node)
             return (
-                None if collected is None else Struct({"results": ListOf(self.output(collected))})
+                None
+                if collected is None
+                else typed_reads.Struct({"results": typed_reads.ListOf(self.output(collected))})
             )
         return self._reader(node).output_of(node["kind"], _parameters(node))
 
@@ -383,8 +382,8 @@ class _GraphReader:
 
 
 def step_references(
-    references: Iterator[Reference], inputs: JsonObject, *place: str | int
-) -> Iterator[Reference]:
+    references: Iterator[rules.Reference], inputs: JsonObject, *place: str | int
+) -> Iterator[rules.Reference]:
     """References of the parameters of a step, each in its config or in the input over it."""
     for reference in references:
         part = "input" if reference.place[0] in inputs else "config"
@@ -395,14 +394,14 @@ def _parameters(node: JsonObject) -> JsonObject:
     return {**node.get("config", {}), **node.get("input", {})}
 
 
-class _Outputs(Mapping[str, ValueType]):
+class _Outputs(Mapping[str, typed_reads.ValueType]):
     """The outputs of the nodes of a graph by their ids."""
 
     def __init__(self, reader: _GraphReader) -> None:
         self._reader = reader
 
     @override
-    def __getitem__(self, node_id: str) -> ValueType:
+    def __getitem__(self, node_id: str) -> typed_reads.ValueType:
         if node_id not in self._reader.nodes:
             raise KeyError(node_id)
         return self._reader.output(node_id)

@@ -5,13 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind, is_loop, shorten
 from models.automation.automations.rules.graph.shapes import Graph, GraphEdge, GraphNode
 from models.automation.automations.rules.language.static_reads import node_references
-from models.automation.automations.rules.planner.plan import (
-    ROOT,
-    enclosing,
-    following,
-    homes_of,
-    reached,
-)
+from models.automation.automations.rules.planner import plan as planner_plan
 
 Problem = tuple[str, str]
 """A node id, empty for the whole graph, and a sentence."""
@@ -54,7 +48,7 @@ def structure_problems(graph: Graph) -> Iterator[Problem]:
     else:
         yield from loop_problems(graph, edges, entries)
         yield from reading_problems(graph, edges)
-    connected = reached((entry for entry in entries if entry in node_ids), following)
+    connected = planner_plan.reached((entry for entry in entries if entry in node_ids), following)
     for node in graph.nodes:
         if node.id not in connected and node.id not in cycle:
             yield node.id, "No path leads from an entry node to this node."
@@ -133,7 +127,7 @@ def loop_problems(
     loops = [node for node in graph.nodes if is_loop(node.kind)]
     if not loops:
         return
-    home = homes_of((node.id for node in graph.nodes), edges)
+    home = planner_plan.homes_of((node.id for node in graph.nodes), edges)
     for loop in loops:
         for message in _own_problems(loop, edges, home):
             yield loop.id, message
@@ -142,14 +136,14 @@ def loop_problems(
         if problem is not None:
             yield problem
     for entry in entries:
-        if home.get(entry, ROOT) != ROOT:
+        if home.get(entry, planner_plan.ROOT) != planner_plan.ROOT:
             yield entry, f"A run cannot begin in the body of {_named_loop(home[entry])}."
 
 
 def _own_problems(loop: GraphNode, edges: Sequence[GraphEdge], home: Home) -> Iterator[str]:
     if not any(e.source == loop.id and e.outcome == EdgeOutcome.ITEM for e in edges):
         yield "The loop needs an edge with the outcome item."
-    if len(enclosing(loop.id, home)) >= MAX_NESTING:
+    if len(planner_plan.enclosing(loop.id, home)) >= MAX_NESTING:
         yield f"Loops can be nested {MAX_NESTING} deep."
     collect = loop.parameters().get("collect")
     if isinstance(collect, str) and home.get(collect) != loop.id:
@@ -173,7 +167,10 @@ def _crossing(edge: GraphEdge, home: Home) -> tuple[str, str] | None:
         return None
     if edge.outcome == EdgeOutcome.ITEM and home[target] == home[source]:
         return source, f"Its item edge leads to {_quoted(target)}, as do its other edges."
-    if home[target] != ROOT and home[target] not in (*enclosing(source, home), source):
+    if home[target] != planner_plan.ROOT and home[target] not in (
+        *planner_plan.enclosing(source, home),
+        source,
+    ):
         way = f"An edge from {_quoted(source)} leads into the body of {_named_loop(home[target])}"
         return target, f"{way} from outside; only its item edge may."
     way = f"An edge to {_quoted(target)} leaves the body of {_named_loop(inner)}"
@@ -193,15 +190,15 @@ def reading_problems(graph: Graph, edges: Sequence[GraphEdge]) -> Iterator[tuple
 
     An item outside of a loop is none: a run from a node brings it along as its `scope`.
     """
-    home = homes_of((node.id for node in graph.nodes), edges)
+    home = planner_plan.homes_of((node.id for node in graph.nodes), edges)
     repeats = frozenset(node.id for node in graph.nodes if node.kind == NodeKind.REPEAT)
-    steps = following(edges)
+    steps = planner_plan.following(edges)
     for node in graph.nodes:
         read = (node_references(node) or frozenset()) & home.keys()
-        later = reached([node.id], steps) if read else {}
-        around = {*enclosing(node.id, home), node.id}
+        later = planner_plan.reached([node.id], steps) if read else {}
+        around = {*planner_plan.enclosing(node.id, home), node.id}
         for read_id in sorted(read):
-            loops = enclosing(read_id, home)
+            loops = planner_plan.enclosing(read_id, home)
             if not around.issuperset(loops):
                 yield node.id, f"Reads {_named_node(read_id, node)}, {_hidden(loops, around)}."
             # What a repeat has computed is seen in its next iteration.

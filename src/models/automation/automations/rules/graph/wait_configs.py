@@ -6,19 +6,14 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from models.automation.automations.rules.attributes import BoundAttributes
-from models.automation.automations.rules.graph.shapes import (
-    MAX_WAIT_SECONDS,
-    CelExpression,
-    FieldKey,
-    IsoMoment,
-)
+from models.automation.automations.rules.graph import shapes
 from models.core.access.rules import Role
 from models.core.base import EXAMPLE_ID, Input, InputId, JsonObject, Label, example
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.programs import Program, Type, environment
 from models.core.values import Timezone
 
-_WaitSeconds = Annotated[float, Field(gt=0, le=MAX_WAIT_SECONDS, allow_inf_nan=False)]
+_WaitSeconds = Annotated[float, Field(gt=0, le=shapes.MAX_WAIT_SECONDS, allow_inf_nan=False)]
 
 
 class DelayConfig(Input):
@@ -28,8 +23,10 @@ class DelayConfig(Input):
         {"until": {"type": "trigger", "value": "record.data.due"}, "timezone": "Europe/Berlin"}
     )
 
-    seconds: Annotated[float, Field(ge=0, le=MAX_WAIT_SECONDS, allow_inf_nan=False)] | None = None
-    until: IsoMoment | None = None
+    seconds: (
+        Annotated[float, Field(ge=0, le=shapes.MAX_WAIT_SECONDS, allow_inf_nan=False)] | None
+    ) = None
+    until: shapes.IsoMoment | None = None
     timezone: Timezone | None = None
 
     @model_validator(mode="after")
@@ -82,7 +79,7 @@ class WaitEventConfig(Input):
     )
 
     event_key: EventKey | None = None
-    filter: Annotated[CelExpression, AfterValidator(_filter)] | None = None
+    filter: Annotated[shapes.CelExpression, AfterValidator(_filter)] | None = None
     timeout_seconds: _WaitSeconds | None = None
     resume_url: bool = True
 
@@ -90,7 +87,7 @@ class WaitEventConfig(Input):
 class ApprovalField(Input):
     """One question for the approver."""
 
-    key: FieldKey
+    key: shapes.FieldKey
     label: Label
     kind: Literal["text", "number", "checkbox", "select", "date"] = "text"
     required: bool = False
@@ -136,7 +133,7 @@ class ApprovalConfig(ApprovalTerms):
     title: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     message: Annotated[str, Field(max_length=20_000)] = ""
     timeout_seconds: _WaitSeconds | None = None
-    reminder_seconds: Annotated[float, Field(ge=1, le=MAX_WAIT_SECONDS)] | None = None
+    reminder_seconds: Annotated[float, Field(ge=1, le=shapes.MAX_WAIT_SECONDS)] | None = None
 
     @model_validator(mode="after")
     def _somebody(self) -> Self:

@@ -17,13 +17,9 @@ from pydantic import JsonValue
 from models.automation.automations.rules.graph.kinds import NodeKind, shorten
 from models.automation.automations.rules.language.paths import compile_path
 from models.core.base import JsonObject
+from models.core.expressions.rules import expressions
 from models.core.expressions.rules.cel_text import segment_end
 from models.core.expressions.rules.errors import BindingError
-from models.core.expressions.rules.expressions import (
-    Expression,
-    compile_expression,
-    saved_expression,
-)
 from models.core.expressions.rules.json_values import MAX_DEPTH
 from models.core.http_requests import Place, as_it_is
 from models.core.problems import an
@@ -131,7 +127,7 @@ def _resolve_binding(kind: BindingType, value: JsonValue, context: BindingContex
             raise BindingError(SECRETS_LEAVE)
         return SecretMark.of(text)
     if kind is BindingType.EXPRESSION:
-        return saved_expression(text).evaluate(context.variables())
+        return expressions.saved_expression(text).evaluate(context.variables())
     if kind is BindingType.TEMPLATE:
         return compile_template(text).render(context.variables())
     if kind is BindingType.NODE:
@@ -216,11 +212,11 @@ def _problem(kind: BindingType, value: object) -> str | None:
     try:
         text = _text(kind, value)
         if kind is BindingType.EXPRESSION:
-            compile_expression(text)
+            expressions.compile_expression(text)
         elif kind is BindingType.TEMPLATE:
             compile_template(text)
             for segment in segments(text):
-                compile_expression(segment)
+                expressions.compile_expression(segment)
         elif kind in (BindingType.NODE, BindingType.VARIABLE):
             compile_path(text).split()
         elif kind is BindingType.RUN:
@@ -255,7 +251,7 @@ MAX_RESULT = 1024 * 1024
 class Template:
     """A compiled template."""
 
-    parts: tuple[str | Expression, ...]
+    parts: tuple[str | expressions.Expression, ...]
 
     def reads(self, variable: str) -> frozenset[str] | None:
         """The keys of a variable its segments can read; None when that depends on the data."""
@@ -306,7 +302,7 @@ def compile_template(text: str) -> Template:
     """Read a template. Raises BindingError for an open segment, ExpressionError for bad CEL."""
     if len(text) > MAX_LENGTH:
         raise BindingError(f"A template has at most {MAX_LENGTH} characters.")
-    parts: list[str | Expression] = []
+    parts: list[str | expressions.Expression] = []
     at = 0
     while (start := text.find("{{", at)) >= 0:
         end = segment_end(text, start + 2)
@@ -314,7 +310,7 @@ def compile_template(text: str) -> Template:
             raise BindingError(f"The `{{{{` at character {start + 1} has no `}}}}`.")
         if len(parts) >= 2 * MAX_SEGMENTS:
             raise BindingError(f"A template has at most {MAX_SEGMENTS} segments.")
-        parts += [text[at:start], saved_expression(text[start + 2 : end].strip())]
+        parts += [text[at:start], expressions.saved_expression(text[start + 2 : end].strip())]
         at = end + 2
     parts.append(text[at:])
     return Template(tuple(part for part in parts if part != ""))

@@ -24,17 +24,8 @@ from models.core.expressions.rules.cel_text import free_names, paths, tokens
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import VARIABLES, Reads
 from models.core.expressions.rules.programs import Program, Type, environment
-from models.core.filters import evaluation
+from models.core.filters import evaluation, grammar
 from models.core.filters.evaluation import holds
-from models.core.filters.grammar import (
-    AllOf,
-    Filter,
-    FilterError,
-    Op,
-    RawLeaf,
-    positive_leaf,
-    read_tree,
-)
 from models.core.values import InvalidValueError, is_timezone
 from models.data.fields.rules.fields import FieldSpecs
 from models.data.records.rules.query.filters import FieldLeaves, Leaf, has_form, leaf_holds
@@ -49,7 +40,7 @@ class PathLeaf:
     """
 
     path: Path
-    op: Op
+    op: grammar.Op
     operand: Any
     zone: ZoneInfo
 
@@ -71,8 +62,8 @@ def matches(tree: object, variables: Mapping[str, Any], now: datetime) -> bool:
     Raises BindingError for a tree that is none.
     """
     try:
-        read = read_tree(tree, read_path_leaf)
-    except FilterError as error:
+        read = grammar.read_tree(tree, read_path_leaf)
+    except grammar.FilterError as error:
         raise BindingError(f"Invalid filter: {error}.") from None
     known = dict(variables)
     return holds(read, lambda leaf: leaf.holds(known, now))
@@ -86,51 +77,55 @@ def filter_problems(
     Paths begin with one of the variables.
     """
 
-    def read(raw: RawLeaf, path: str) -> Filter[PathLeaf]:
+    def read(raw: grammar.RawLeaf, path: str) -> grammar.Filter[PathLeaf]:
         leaf = read_path_leaf(raw, path)
         first, _ = compile_path(raw["field"]).split()
         if first not in variables:
-            raise FilterError((path, f'Unknown variable "{shorten(first)}" in "field".'))
+            raise grammar.FilterError((path, f'Unknown variable "{shorten(first)}" in "field".'))
         check_path_operand(raw, path)
         return leaf
 
     try:
-        read_tree(tree, read)
-    except FilterError as error:
+        grammar.read_tree(tree, read)
+    except grammar.FilterError as error:
         yield from error.problems
 
 
-def read_path_leaf(raw: RawLeaf, path: str) -> Filter[PathLeaf]:
+def read_path_leaf(raw: grammar.RawLeaf, path: str) -> grammar.Filter[PathLeaf]:
     """The leaf at a path of the filter. Raises FilterError."""
     if "op" not in raw or not isinstance(raw["field"], str):
-        raise FilterError(
+        raise grammar.FilterError(
             (path, "Use {field, op, value}, where field is a path such as trigger.price.")
         )
     op = raw["op"]
-    if not isinstance(op, str) or op not in set(Op):
-        known = ", ".join(Op)
-        raise FilterError((path, f'Unknown operator "{shorten(str(op))}"; known: {known}.'))
+    if not isinstance(op, str) or op not in set(grammar.Op):
+        known = ", ".join(grammar.Op)
+        raise grammar.FilterError((path, f'Unknown operator "{shorten(str(op))}"; known: {known}.'))
     zone = raw.get("timezone")
     if zone is not None and not (isinstance(zone, str) and is_timezone(zone)):
-        raise FilterError((path, '"timezone" is an IANA time zone such as Europe/Berlin.'))
+        raise grammar.FilterError((path, '"timezone" is an IANA time zone such as Europe/Berlin.'))
     try:
-        found = compile_path(raw["field"])
-        found.split()
+        field_path = compile_path(raw["field"])
+        field_path.split()
     except BindingError as error:
-        raise FilterError((path, error.message)) from None
+        raise grammar.FilterError((path, error.message)) from None
     here, operand = ZoneInfo(zone or "UTC"), raw.get("value")
-    return positive_leaf(Op(op), lambda positive: PathLeaf(found, positive, operand, here))
+    return grammar.positive_leaf(
+        grammar.Op(op), lambda positive: PathLeaf(field_path, positive, operand, here)
+    )
 
 
-def check_path_operand(raw: RawLeaf, path: str) -> None:
+def check_path_operand(raw: grammar.RawLeaf, path: str) -> None:
     """Raises FilterError for an operand that says nothing; what is bound is known later."""
     operand = raw.get("value")
     if is_binding(operand):
         return
     try:
-        evaluation.check_operand(Op(raw["op"]), operand)
+        evaluation.check_operand(grammar.Op(raw["op"]), operand)
     except InvalidValueError as error:
-        raise FilterError((f"{path}.value", f'The value of "{raw["op"]}" {error}.')) from None
+        raise grammar.FilterError(
+            (f"{path}.value", f'The value of "{raw["op"]}" {error}.')
+        ) from None
 
 
 CHANGE = ("record", "before", "changedKeys", "actor", "trigger")
@@ -184,8 +179,8 @@ def field_problems(
 
 def _tree_problems(given: object, leaves: "_Leaves") -> Iterator[tuple[str, str]]:
     try:
-        read_tree(given, leaves.read)
-    except FilterError as error:
+        grammar.read_tree(given, leaves.read)
+    except grammar.FilterError as error:
         yield from error.problems
 
 
@@ -202,7 +197,7 @@ class _Leaves:
     now: datetime
     checked: bool = False
 
-    def read(self, raw: RawLeaf, path: str) -> Filter[_Leaf]:
+    def read(self, raw: grammar.RawLeaf, path: str) -> grammar.Filter[_Leaf]:
         name, first = raw["field"], _first_name(raw["field"])
         if first not in self.variables:
             if self.fields is None:
@@ -215,7 +210,7 @@ class _Leaves:
         return leaf
 
 
-_UNKNOWN: AllOf[_Leaf] = AllOf(())
+_UNKNOWN: grammar.AllOf[_Leaf] = grammar.AllOf(())
 """Stands for the leaf of a field whose database is not at hand."""
 
 
@@ -278,8 +273,8 @@ def _tree_passes(given: object, leaves: _Leaves, known: Mapping[str, Any]) -> bo
         return leaf_holds(leaf, stored)
 
     try:
-        tree = read_tree(given, leaves.read)
-    except FilterError as error:
+        tree = grammar.read_tree(given, leaves.read)
+    except grammar.FilterError as error:
         raise BindingError(str(error)) from None
     return holds(tree, passes_leaf)
 

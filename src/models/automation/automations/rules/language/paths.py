@@ -9,19 +9,9 @@ from itertools import takewhile
 from pydantic import JsonValue
 
 from models.automation.automations.rules.graph.kinds import shorten
+from models.core.expressions.rules import typed_reads
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.json_paths import Segment, matches, read_query
-from models.core.expressions.rules.typed_reads import (
-    NOTHING,
-    FieldsOf,
-    ListOf,
-    Read,
-    Reads,
-    Struct,
-    ValueType,
-    element_of,
-    member_of,
-)
 
 MAX_LENGTH = 256
 MAX_STEPS = 32
@@ -167,7 +157,7 @@ def _child(value: JsonValue, key: str | int) -> JsonValue:
     return None
 
 
-def typed_path(text: str, root: ValueType) -> Reads:
+def typed_path(text: str, root: typed_reads.ValueType) -> typed_reads.Reads:
     """The fields that a path into a value of this type reads, and the type of what it finds.
 
     Nothing for a path that cannot be read.
@@ -175,28 +165,34 @@ def typed_path(text: str, root: ValueType) -> Reads:
     try:
         compile_path(text)
     except BindingError:
-        return NOTHING
+        return typed_reads.NOTHING
     at = len(text) - len(text.lstrip())
     at += int(text.startswith("$", at))
-    value, reads = root, list[Read]()
+    value, reads = root, list[typed_reads.Read]()
     end = len(text.rstrip())
     while at < end and (match := _STEP.match(text, at)) is not None:
         at = match.end()
         if match["deep"] is not None:
             named = match["deep_name"]
-            reads += [Read(one, named, *match.span("deep_name")) for one in _inside(value) if named]
-            return Reads(None, reads)
+            reads += [
+                typed_reads.Read(one, named, *match.span("deep_name"))
+                for one in _inside(value)
+                if named
+            ]
+            return typed_reads.Reads(None, reads)
         names = list(_names(match))
         if not names:
-            value = element_of(value)
+            value = typed_reads.element_of(value)
             continue
-        if isinstance(value, FieldsOf):
+        if isinstance(value, typed_reads.FieldsOf):
             quoted = match["name"] is None
-            reads += [Read(value.database, key, *span, quoted=quoted) for key, span in names]
-        value = member_of(value, names[0][0])
+            reads += [
+                typed_reads.Read(value.database, key, *span, quoted=quoted) for key, span in names
+            ]
+        value = typed_reads.member_of(value, names[0][0])
         if match["names"] is not None:
-            value = ListOf(value)
-    return Reads(value, reads)
+            value = typed_reads.ListOf(value)
+    return typed_reads.Reads(value, reads)
 
 
 _QUOTED_NAME = re.compile(_QUOTED)
@@ -213,15 +209,15 @@ def _names(match: re.Match[str]) -> Iterator[tuple[str, tuple[int, int]]]:
             yield name.group()[1:-1], name.span()
 
 
-def _inside(value: ValueType) -> frozenset[str]:
+def _inside(value: typed_reads.ValueType) -> frozenset[str]:
     """The databases whose fields a value holds at any depth."""
-    if isinstance(value, FieldsOf):
+    if isinstance(value, typed_reads.FieldsOf):
         return frozenset({value.database})
     parts = (
         list(value.members.values())
-        if isinstance(value, Struct)
+        if isinstance(value, typed_reads.Struct)
         else [value.element]
-        if isinstance(value, ListOf)
+        if isinstance(value, typed_reads.ListOf)
         else []
     )
     return frozenset().union(*map(_inside, parts))

@@ -6,13 +6,7 @@ from itertools import pairwise
 
 from models.automation.automations.rules.graph.kinds import NodeKind, shorten
 from models.automation.automations.rules.graph.shapes import GraphNode
-from models.automation.automations.rules.language.bindings import (
-    BindingType,
-    check_depth,
-    compile_template,
-    is_binding,
-    segments,
-)
+from models.automation.automations.rules.language import bindings
 from models.automation.automations.rules.language.paths import compile_path
 from models.core.base import JsonObject
 from models.core.expressions.rules.cel_text import paths, selections, tokens
@@ -44,8 +38,8 @@ def expressions_of(node: GraphNode) -> Iterator[str]:
     for kind, text in _texts(_readable(node), 0):
         if kind in ("expression", "while"):
             yield text
-        elif kind == BindingType.TEMPLATE:
-            yield from segments(text)
+        elif kind == bindings.BindingType.TEMPLATE:
+            yield from bindings.segments(text)
 
 
 def paths_of(node: GraphNode) -> Iterator[tuple[str, ...]]:
@@ -72,7 +66,7 @@ _VARIABLES = {"trigger": "trigger", "node": "nodes"}
 def _readable(node: GraphNode) -> JsonObject:
     value = node.parameters()
     if node.kind == NodeKind.WAIT_EVENT and isinstance(value.get("filter"), str):
-        value["filter"] = {"type": BindingType.EXPRESSION.value, "value": value["filter"]}
+        value["filter"] = {"type": bindings.BindingType.EXPRESSION.value, "value": value["filter"]}
     return value
 
 
@@ -88,9 +82,9 @@ def secret_names(value: object) -> frozenset[str]:
 
 def secrets_in(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
     """The secrets that a config holds bindings of, each as path and name."""
-    check_depth(depth)
-    if is_binding(value):
-        if value["type"] == BindingType.SECRET and isinstance(value["value"], str):
+    bindings.check_depth(depth)
+    if bindings.is_binding(value):
+        if value["type"] == bindings.BindingType.SECRET and isinstance(value["value"], str):
             yield path, value["value"]
     elif isinstance(value, dict):
         for key, item in value.items():
@@ -102,8 +96,8 @@ def secrets_in(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[
 
 def _texts(value: object, depth: int) -> Iterator[tuple[str, str]]:
     """The texts of a config that read the run, each with how it reads."""
-    check_depth(depth)
-    if is_binding(value):
+    bindings.check_depth(depth)
+    if bindings.is_binding(value):
         if isinstance(value["value"], str):
             yield value["type"], value["value"]
     elif isinstance(value, dict):
@@ -141,7 +135,7 @@ def _filter_path(text: str, variable: str) -> frozenset[str] | None:
 
 def _template_references(text: str, variable: str) -> frozenset[str] | None:
     try:
-        return compile_template(text).reads(variable)
+        return bindings.compile_template(text).reads(variable)
     except BindingError:
         return frozenset()
 
@@ -153,7 +147,7 @@ def _nothing(_text: str, _variable: str) -> frozenset[str] | None:
 _Reads = Callable[[str, str], frozenset[str] | None]
 
 _READ_BY: dict[str, _Reads] = {
-    **dict.fromkeys(BindingType, _nothing),
+    **dict.fromkeys(bindings.BindingType, _nothing),
     "node": _key_of("nodes"),
     "variable": _key_of("vars"),
     "template": _template_references,

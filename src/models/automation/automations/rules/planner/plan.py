@@ -10,14 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from models.automation.automations.rules.graph.kinds import (
-    NODE_KINDS,
-    CostClass,
-    EdgeOutcome,
-    JoinMode,
-    NodeKind,
-    OnError,
-)
+from models.automation.automations.rules.graph import kinds as graph_kinds
 
 _FORMAT = 1
 
@@ -46,7 +39,7 @@ class PlanNode:
     retry: PlanRetry | None = None
     disabled: bool = False
     """Not run, but passes on as if it had succeeded."""
-    join: JoinMode = JoinMode.ALL
+    join: graph_kinds.JoinMode = graph_kinds.JoinMode.ALL
     join_count: int = 0
     taken_before: int = 0
     """Incoming edges that count as taken because they come from outside the plan.
@@ -63,7 +56,7 @@ class PlanEdge:
 
     source: str
     target: str
-    outcome: EdgeOutcome = EdgeOutcome.ALWAYS
+    outcome: graph_kinds.EdgeOutcome = graph_kinds.EdgeOutcome.ALWAYS
     case_key: str | None = None
 
 
@@ -74,7 +67,7 @@ class Plan:
     nodes: tuple[PlanNode, ...]
     edges: tuple[PlanEdge, ...]
     entries: tuple[str, ...]
-    on_error: OnError = OnError.STOP
+    on_error: graph_kinds.OnError = graph_kinds.OnError.STOP
     resumed: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The iterations that run, by scope key, and where each begins; other loops run whole.
 
@@ -91,7 +84,7 @@ class Plan:
 
         See interface.md#execution-of-a-graph.
         """
-        ways = [edge for edge in self.edges if edge.outcome is not EdgeOutcome.ITEM]
+        ways = [edge for edge in self.edges if edge.outcome is not graph_kinds.EdgeOutcome.ITEM]
         run = [node.id for node in self.nodes if not node.disabled]
         leading_on = reached(run, leading(ways))
         inner = {edge.source for edge in ways if edge.target in leading_on}
@@ -159,7 +152,7 @@ class Plan:
         """One loop and its body, which another execution goes through."""
         return self._part(dict.fromkeys([loop, *body_of(loop, self.edges)]), (loop,))
 
-    def iteration(self, loop: str, on_error: OnError) -> "Plan":
+    def iteration(self, loop: str, on_error: graph_kinds.OnError) -> "Plan":
         """The body of a loop, as a plan that is run once per item."""
         body = dict.fromkeys(body_of(loop, self.edges))
         first = [e.target for e in self.edges if e.source == loop and e.target in body]
@@ -189,7 +182,7 @@ class Plan:
             nodes,
             tuple(_read_edge(row, nodes) for row in value["edges"]),
             tuple(nodes[index].id for index in value["entries"]),
-            OnError(value["onError"]),
+            graph_kinds.OnError(value["onError"]),
             tuple((scope, tuple(begins)) for scope, begins in value.get("resumed", ())),
         )
 
@@ -233,7 +226,18 @@ def _first(begins: Sequence[str], steps: Mapping[str, Sequence[str]]) -> tuple[s
     return tuple(dict.fromkeys(begin for begin in begins if begin not in later))
 
 
-_NODE_DEFAULTS: tuple[Any, ...] = ("", "", "", 300, None, 0, JoinMode.ALL.value, 0, 0, 0)
+_NODE_DEFAULTS: tuple[Any, ...] = (
+    "",
+    "",
+    "",
+    300,
+    None,
+    0,
+    graph_kinds.JoinMode.ALL.value,
+    0,
+    0,
+    0,
+)
 
 
 def _node_row(node: PlanNode) -> list[Any]:
@@ -273,7 +277,7 @@ def _read_node(row: Sequence[Any]) -> PlanNode:
         timeout_seconds=timeout,
         retry=None if retry is None else PlanRetry(*retry),
         disabled=bool(disabled),
-        join=JoinMode(join),
+        join=graph_kinds.JoinMode(join),
         join_count=join_count,
         taken_before=before,
         pauses=bool(pauses),
@@ -282,7 +286,7 @@ def _read_node(row: Sequence[Any]) -> PlanNode:
 
 def _edge_row(edge: PlanEdge, position: Mapping[str, int]) -> list[Any]:
     row: list[Any] = [position[edge.source], position[edge.target]]
-    if edge.outcome is not EdgeOutcome.ALWAYS or edge.case_key is not None:
+    if edge.outcome is not graph_kinds.EdgeOutcome.ALWAYS or edge.case_key is not None:
         row.append(edge.outcome.value)
     if edge.case_key is not None:
         row.append(edge.case_key)
@@ -290,25 +294,27 @@ def _edge_row(edge: PlanEdge, position: Mapping[str, int]) -> list[Any]:
 
 
 def _read_edge(row: Sequence[Any], nodes: Sequence[PlanNode]) -> PlanEdge:
-    outcome = EdgeOutcome(row[2]) if len(row) > 2 else EdgeOutcome.ALWAYS
+    outcome = graph_kinds.EdgeOutcome(row[2]) if len(row) > 2 else graph_kinds.EdgeOutcome.ALWAYS
     return PlanEdge(nodes[row[0]].id, nodes[row[1]].id, outcome, row[3] if len(row) > 3 else None)
 
 
-def costs_of(plan: Plan) -> dict[str, CostClass]:
+def costs_of(plan: Plan) -> dict[str, graph_kinds.CostClass]:
     """The cost class of every node. A loop of quick nodes that lets no time pass is quick too."""
-    costs = {node.id: NODE_KINDS[NodeKind(node.kind)].cost for node in plan.nodes}
-    loops = [node.id for node in plan.nodes if costs[node.id] is CostClass.LOOP]
+    costs = {
+        node.id: graph_kinds.NODE_KINDS[graph_kinds.NodeKind(node.kind)].cost for node in plan.nodes
+    }
+    loops = [node.id for node in plan.nodes if costs[node.id] is graph_kinds.CostClass.LOOP]
     if not loops:
         return costs
     pausing = {node.id for node in plan.nodes if node.pauses}
-    light = (CostClass.QUICK, CostClass.LOOP)
+    light = (graph_kinds.CostClass.QUICK, graph_kinds.CostClass.LOOP)
     bodies = {loop: [loop, *body_of(loop, plan.edges)] for loop in loops}
     quick = [
         loop
         for loop, body in bodies.items()
         if all(costs[node_id] in light and node_id not in pausing for node_id in body)
     ]
-    return costs | dict.fromkeys(quick, CostClass.QUICK)
+    return costs | dict.fromkeys(quick, graph_kinds.CostClass.QUICK)
 
 
 ROOT = ""
@@ -357,8 +363,12 @@ def reached(start: Iterable[str], steps: Mapping[str, Sequence[str]]) -> dict[st
 def body_of(loop: str, edges: Sequence[Edge]) -> list[str]:
     """Nodes reachable by `item` and not by the loop's other outcomes; inner bodies included."""
     steps = following(edges)
-    inside = [e.target for e in edges if e.source == loop and e.outcome == EdgeOutcome.ITEM]
-    outside = [e.target for e in edges if e.source == loop and e.outcome != EdgeOutcome.ITEM]
+    inside = [
+        e.target for e in edges if e.source == loop and e.outcome == graph_kinds.EdgeOutcome.ITEM
+    ]
+    outside = [
+        e.target for e in edges if e.source == loop and e.outcome != graph_kinds.EdgeOutcome.ITEM
+    ]
     beyond = reached(outside, steps)
     return sorted(node_id for node_id in reached(inside, steps) if node_id not in beyond)
 
@@ -366,7 +376,7 @@ def body_of(loop: str, edges: Sequence[Edge]) -> list[str]:
 def homes_of(nodes: Iterable[str], edges: Sequence[Edge]) -> dict[str, str]:
     """The innermost loop whose body holds each node, `ROOT` for none."""
     home = dict.fromkeys(nodes, ROOT)
-    loops = sorted({edge.source for edge in edges if edge.outcome == EdgeOutcome.ITEM})
+    loops = sorted({edge.source for edge in edges if edge.outcome == graph_kinds.EdgeOutcome.ITEM})
     bodies = [(loop, body_of(loop, edges)) for loop in loops]
     # The widest body first, so that the innermost loop is written last.
     for loop, body in sorted(bodies, key=lambda entry: (-len(entry[1]), entry[0])):

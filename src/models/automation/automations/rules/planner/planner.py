@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, JoinMode, OnError
+from models.automation.automations.rules.planner import protocol
 from models.automation.automations.rules.planner.plan import (
     ROOT,
     Plan,
@@ -20,22 +21,6 @@ from models.automation.automations.rules.planner.plan import (
     PlanNode,
     homes_of,
     reached,
-)
-from models.automation.automations.rules.planner.protocol import (
-    CancelNode,
-    Command,
-    EndLoop,
-    EndRun,
-    Event,
-    IterationsReady,
-    NextIteration,
-    NodeFailed,
-    NodeRef,
-    NodeSucceeded,
-    RunCancelled,
-    RunStopped,
-    SkipNode,
-    StartNode,
 )
 
 __all__ = ["ROOT", "Topology", "topology_of"]
@@ -94,7 +79,7 @@ class ScopeState:
 class LoopState:
     """A loop node whose iterations run."""
 
-    ref: NodeRef
+    ref: protocol.NodeRef
     scope: ScopeState
     parallelism: int
     stop_on_error: bool
@@ -106,7 +91,7 @@ class LoopState:
     """True while the decision on the next iteration is pending."""
     closing: bool = False
     """Its iterations are over; its own ending is not reported yet."""
-    failed: NodeRef | None = None
+    failed: protocol.NodeRef | None = None
 
     @property
     def ended(self) -> int:
@@ -181,15 +166,15 @@ class Planner:
         self._resumed = dict(plan.resumed)
         self._topology = topology or topology_of(plan)
         self._root = ScopeState(scope_key, len(self._topology.bodies[ROOT]))
-        self._active: dict[NodeRef, ScopeState] = {}
-        self._loops: dict[NodeRef, LoopState] = {}
+        self._active: dict[protocol.NodeRef, ScopeState] = {}
+        self._loops: dict[protocol.NodeRef, LoopState] = {}
         self._queue: deque[tuple[ScopeState, str, Ending]] = deque()
-        self._commands: list[Command] = []
-        self._failed: NodeRef | None = None
+        self._commands: list[protocol.Command] = []
+        self._failed: protocol.NodeRef | None = None
         self._ended = False
 
     @property
-    def active(self) -> tuple[NodeRef, ...]:
+    def active(self) -> tuple[protocol.NodeRef, ...]:
         """The nodes that were started and have not ended, sorted."""
         return tuple(sorted(self._active))
 
@@ -198,51 +183,59 @@ class Planner:
         """After the end or a cancellation there are no more commands."""
         return self._ended
 
-    def iterations(self, ref: NodeRef) -> LoopState | None:
+    def iterations(self, ref: protocol.NodeRef) -> LoopState | None:
         """The progress of a loop's iterations; None unless they run here."""
         return self._loops.get(ref)
 
-    def begin(self) -> tuple[Command, ...]:
+    def begin(self) -> tuple[protocol.Command, ...]:
         """Commands that start the entry nodes."""
         self._open(self._root, ROOT)
         return self._settle()
 
-    def apply(self, event: Event) -> tuple[Command, ...]:
+    def apply(self, event: protocol.Event) -> tuple[protocol.Command, ...]:
         """The commands that follow from an event; none when it is late or about an unknown node."""
         if self._ended:
             return ()
-        if isinstance(event, RunCancelled):
+        if isinstance(event, protocol.RunCancelled):
             self._cancel_all()
             self._ended = True
         elif event.ref in self._active:
             self._accept(event)
-        elif isinstance(event, RunStopped) and self._runs_elsewhere(event.ref):
+        elif isinstance(event, protocol.RunStopped) and self._runs_elsewhere(event.ref):
             self._stop(event)
         return self._settle()
 
-    def _accept(self, event: NodeSucceeded | NodeFailed | RunStopped | IterationsReady) -> None:
+    def _accept(
+        self,
+        event: protocol.NodeSucceeded
+        | protocol.NodeFailed
+        | protocol.RunStopped
+        | protocol.IterationsReady,
+    ) -> None:
         ref = event.ref
         loop = self._loops.get(ref)
-        if isinstance(event, IterationsReady):
+        if isinstance(event, protocol.IterationsReady):
             self._iterate(event)
-        elif isinstance(event, NodeFailed):
+        elif isinstance(event, protocol.NodeFailed):
             if loop is not None:
                 self._drop(loop)
             self._queue.append((self._active.pop(ref), ref.node_id, FAILED))
         elif loop is not None and not loop.closing:
             return  # iterations decide when a loop succeeds
-        elif isinstance(event, RunStopped):
+        elif isinstance(event, protocol.RunStopped):
             self._stop(event)
         else:
             self._loops.pop(ref, None)
             ending = Ending(EndStatus.SUCCEEDED, event.outcome, event.case_key)
             self._queue.append((self._active.pop(ref), ref.node_id, ending))
 
-    def _stop(self, event: RunStopped) -> None:
+    def _stop(self, event: protocol.RunStopped) -> None:
         self._active.pop(event.ref, None)
-        self._end_run(EndRun(event.succeeded, None if event.succeeded else event.ref, event.ref))
+        self._end_run(
+            protocol.EndRun(event.succeeded, None if event.succeeded else event.ref, event.ref)
+        )
 
-    def _runs_elsewhere(self, ref: NodeRef) -> bool:
+    def _runs_elsewhere(self, ref: protocol.NodeRef) -> bool:
         """True when a loop around the node is active whose iterations do not run here."""
         loop = ref.loop
         while loop is not None:
@@ -251,7 +244,7 @@ class Planner:
             loop = loop.loop
         return False
 
-    def _settle(self) -> tuple[Command, ...]:
+    def _settle(self) -> tuple[protocol.Command, ...]:
         """Follow every ending to the nodes it decides, until nothing more follows."""
         while self._queue and not self._ended:
             scope, node_id, ending = self._queue.popleft()
@@ -263,7 +256,7 @@ class Planner:
             if scope.unresolved == 0 and scope.loop is not None:
                 self._end_iteration(scope.loop)
         if not self._ended and not self._active:
-            self._end_run(EndRun(self._failed is None, self._failed))
+            self._end_run(protocol.EndRun(self._failed is None, self._failed))
         commands = tuple(self._commands)
         self._commands.clear()
         return commands
@@ -280,7 +273,7 @@ class Planner:
         """Note a failure; False when it ends the loop or the run, so that nothing follows it."""
         if self._topology.handles_failure(node_id):
             return True
-        ref = NodeRef(node_id, scope.key)
+        ref = protocol.NodeRef(node_id, scope.key)
         loop = scope.loop
         if loop is not None:
             loop.failed = loop.failed or ref
@@ -289,7 +282,7 @@ class Planner:
             return not loop.stop_on_error
         self._failed = self._failed or ref
         if self._on_error is OnError.STOP:
-            self._end_run(EndRun(succeeded=False, failed=self._failed))
+            self._end_run(protocol.EndRun(succeeded=False, failed=self._failed))
             return False
         return True
 
@@ -345,15 +338,15 @@ class Planner:
 
     def _decide(self, scope: ScopeState, node_id: str, *, runs: bool) -> None:
         scope.decided.add(node_id)
-        ref = NodeRef(node_id, scope.key)
+        ref = protocol.NodeRef(node_id, scope.key)
         if runs and not self._topology.nodes[node_id].disabled:
             self._active[ref] = scope
-            self._commands.append(StartNode(ref))
+            self._commands.append(protocol.StartNode(ref))
         else:
-            self._commands.append(SkipNode(ref))
+            self._commands.append(protocol.SkipNode(ref))
             self._queue.append((scope, node_id, PASSED if runs else SKIPPED))
 
-    def _iterate(self, event: IterationsReady) -> None:
+    def _iterate(self, event: protocol.IterationsReady) -> None:
         ref = event.ref
         loop = self._loops.get(ref)
         if loop is None:
@@ -382,13 +375,13 @@ class Planner:
             return
         if loop.more:
             loop.asked = True
-            self._commands.append(NextIteration(loop.ref, loop.opened))
+            self._commands.append(protocol.NextIteration(loop.ref, loop.opened))
         else:
             self._end_loop(loop, succeeded=True)
 
-    def _chosen(self, ref: NodeRef) -> tuple[str, ...]:
+    def _chosen(self, ref: protocol.NodeRef) -> tuple[str, ...]:
         """The iterations of a loop that run; empty when all do."""
-        return tuple(scope for scope in self._resumed if NodeRef("", scope).loop == ref)
+        return tuple(scope for scope in self._resumed if protocol.NodeRef("", scope).loop == ref)
 
     def _end_iteration(self, loop: LoopState) -> None:
         loop.open -= 1
@@ -397,7 +390,7 @@ class Planner:
     def _end_loop(self, loop: LoopState, *, succeeded: bool) -> None:
         loop.closing = True
         self._drop_iterations()
-        self._commands.append(EndLoop(loop.ref, succeeded, loop.opened, loop.failed))
+        self._commands.append(protocol.EndLoop(loop.ref, succeeded, loop.opened, loop.failed))
 
     def _drop(self, loop: LoopState) -> None:
         del self._loops[loop.ref]
@@ -408,7 +401,7 @@ class Planner:
         for ref in sorted(ref for ref, scope in self._active.items() if not self._holds(scope)):
             self._cancel(ref)
 
-    def _end_run(self, command: EndRun) -> None:
+    def _end_run(self, command: protocol.EndRun) -> None:
         self._cancel_all()
         self._ended = True
         self._commands.append(command)
@@ -417,10 +410,10 @@ class Planner:
         for ref in sorted(self._active):
             self._cancel(ref)
 
-    def _cancel(self, ref: NodeRef) -> None:
+    def _cancel(self, ref: protocol.NodeRef) -> None:
         del self._active[ref]
         self._loops.pop(ref, None)
-        self._commands.append(CancelNode(ref))
+        self._commands.append(protocol.CancelNode(ref))
 
 
 class PlanState:
@@ -438,36 +431,36 @@ class PlanState:
     def __init__(self, plan: Plan, scope_key: str = "") -> None:
         self._planner = Planner(plan, scope_key)
         self.applied = 0
-        self.skipped: list[NodeRef] = []
-        self.asking: dict[NodeRef, NextIteration | EndLoop] = {}
+        self.skipped: list[protocol.NodeRef] = []
+        self.asking: dict[protocol.NodeRef, protocol.NextIteration | protocol.EndLoop] = {}
         """The loops that wait for the decision on an iteration, or for their own end."""
-        self.ending: EndRun | None = None
+        self.ending: protocol.EndRun | None = None
         self._note(self._planner.begin())
 
     @property
-    def active(self) -> tuple[NodeRef, ...]:
+    def active(self) -> tuple[protocol.NodeRef, ...]:
         """Nodes that may run or are running, sorted."""
         return self._planner.active
 
-    def iterations(self, ref: NodeRef) -> LoopState | None:
+    def iterations(self, ref: protocol.NodeRef) -> LoopState | None:
         """The progress of a loop; None unless its iterations are part of this plan state."""
         return self._planner.iterations(ref)
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: protocol.Event) -> None:
         """A node has ended, or a loop knows more of its iterations."""
         self.applied += 1
-        if not isinstance(event, RunCancelled):
+        if not isinstance(event, protocol.RunCancelled):
             self.asking.pop(event.ref, None)
         self._note(self._planner.apply(event))
 
-    def _note(self, commands: tuple[Command, ...]) -> None:
+    def _note(self, commands: tuple[protocol.Command, ...]) -> None:
         for command in commands:
             match command:
-                case SkipNode(ref) if not ref.scope_key:
+                case protocol.SkipNode(ref) if not ref.scope_key:
                     self.skipped.append(ref)
-                case CancelNode(ref):
+                case protocol.CancelNode(ref):
                     self.asking.pop(ref, None)
-                case NextIteration() | EndLoop():
+                case protocol.NextIteration() | protocol.EndLoop():
                     self.asking[command.ref] = command
-                case EndRun():
+                case protocol.EndRun():
                     self.ending = command

@@ -12,35 +12,17 @@ from pydantic_core import ErrorDetails
 from models.automation.automations.rules.attributes import attribute_problems, early_problem
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.language.filters import CHANGE, STATE, filter_is_wrong
-from models.automation.automations.rules.triggers.kinds import (
-    AutomationCalledTrigger,
-    FormSubmittedTrigger,
-    ManualTrigger,
-    RecordDateReachedTrigger,
-    RecordMatchesTrigger,
-    RecordTrigger,
-    ScheduleTrigger,
-    TriggerConfig,
-    TriggerKind,
-    WebhookTrigger,
-    webhook_problems,
-)
+from models.automation.automations.rules.triggers import kinds
 from models.core.base import JsonObject, deferred_adapter
 from models.core.problems import place, refusal, sentence
-from models.core.schedules.timetables import (
-    EARLIEST,
-    LAST_YEAR,
-    Timetable,
-    cron_problem,
-    parse_cron,
-)
+from models.core.schedules import timetables
 from models.core.values import is_timezone
 from runtime.errors import Detail, ValidationError
 
 Problem = tuple[str, str]
 """A place in a trigger config, empty for the whole, and a sentence."""
 
-_ADAPTER: TypeAdapter[TriggerConfig] = deferred_adapter(TriggerConfig)
+_ADAPTER: TypeAdapter[kinds.TriggerConfig] = deferred_adapter(kinds.TriggerConfig)
 
 
 def parse_trigger_config(config: JsonObject) -> JsonObject:
@@ -59,17 +41,17 @@ def parse_trigger_config(config: JsonObject) -> JsonObject:
 
 def _detail(problem: ErrorDetails, given: JsonObject) -> Detail:
     if not problem["loc"]:
-        return Detail("triggerConfig.kind", f"Must be one of: {', '.join(TriggerKind)}.")
+        return Detail("triggerConfig.kind", f"Must be one of: {', '.join(kinds.TriggerKind)}.")
     where = ".".join(filter(None, ["triggerConfig", place(problem, given)]))
-    return Detail(where, sentence(problem, TriggerConfig))
+    return Detail(where, sentence(problem, kinds.TriggerConfig))
 
 
-def read_trigger(config: JsonObject) -> TriggerConfig:
+def read_trigger(config: JsonObject) -> kinds.TriggerConfig:
     """Read a config that `parse_trigger_config` stored."""
     return _ADAPTER.validate_python(config)
 
 
-def trigger_problems(trigger: TriggerConfig) -> Iterator[Detail]:
+def trigger_problems(trigger: kinds.TriggerConfig) -> Iterator[Detail]:
     """Reasons not to publish an automation with this trigger, as far as the config tells."""
     for path, message in (*_kind_problems(trigger), *_missing_keys(trigger)):
         yield Detail(f"triggerConfig.{path}" if path else "triggerConfig", message)
@@ -80,20 +62,20 @@ def trigger_problems(trigger: TriggerConfig) -> Iterator[Detail]:
         yield Detail(f"triggerConfig.{path}", message)
 
 
-def _kind_problems(trigger: TriggerConfig) -> Iterator[Problem]:
-    if isinstance(trigger, ScheduleTrigger):
+def _kind_problems(trigger: kinds.TriggerConfig) -> Iterator[Problem]:
+    if isinstance(trigger, kinds.ScheduleTrigger):
         yield from _schedule_problems(trigger)
-    elif isinstance(trigger, WebhookTrigger):
-        yield from webhook_problems(trigger)
-    elif isinstance(trigger, RecordDateReachedTrigger):
+    elif isinstance(trigger, kinds.WebhookTrigger):
+        yield from kinds.webhook_problems(trigger)
+    elif isinstance(trigger, kinds.RecordDateReachedTrigger):
         yield from _timezone_problem(trigger.timezone)
-    elif isinstance(trigger, RecordTrigger):
+    elif isinstance(trigger, kinds.RecordTrigger):
         yield from filter_is_wrong(trigger.filter, CHANGE)
         if trigger.field_keys and trigger.kind != "record_updated":
             yield "fieldKeys", "Only allowed with record_updated."
-    elif isinstance(trigger, RecordMatchesTrigger):
+    elif isinstance(trigger, kinds.RecordMatchesTrigger):
         yield from filter_is_wrong(trigger.filter, STATE)
-    elif isinstance(trigger, ManualTrigger | AutomationCalledTrigger):
+    elif isinstance(trigger, kinds.ManualTrigger | kinds.AutomationCalledTrigger):
         problem = schema_problem(trigger.input_schema or {})
         if problem is not None:
             yield "inputSchema", problem
@@ -110,33 +92,45 @@ _NEEDED = {
 }
 
 
-def _missing_keys(trigger: TriggerConfig) -> Iterator[Problem]:
+def _missing_keys(trigger: kinds.TriggerConfig) -> Iterator[Problem]:
     for name in _NEEDED.get(trigger.kind, ()):
         if getattr(trigger, name) is None:
             yield str(type(trigger).model_fields[name].alias), "This key is required."
-    if isinstance(trigger, FormSubmittedTrigger) and trigger.form_item_id is None:
+    if isinstance(trigger, kinds.FormSubmittedTrigger) and trigger.form_item_id is None:
         # A view of the kind form shows records; only forms take submissions.
         yield "formItemId", "This key is required: the item of the form."
 
 
-def _schedule_problems(trigger: ScheduleTrigger) -> Iterator[Problem]:
+def _schedule_problems(trigger: kinds.ScheduleTrigger) -> Iterator[Problem]:
     if (trigger.cron is None) is (trigger.interval_seconds is None):
         yield "", "A schedule needs either cron or intervalSeconds."
     if trigger.cron is not None:
-        if (problem := cron_problem(trigger.cron)) is not None:
+        if (problem := timetables.cron_problem(trigger.cron)) is not None:
             yield "cron", problem
-        elif Timetable(cron=parse_cron(trigger.cron)).next_after(EARLIEST) is None:
+        elif (
+            timetables.Timetable(cron=timetables.parse_cron(trigger.cron)).next_after(
+                timetables.EARLIEST
+            )
+            is None
+        ):
             yield "cron", "The cron expression never matches a date."
     yield from _timezone_problem(trigger.timezone)
     yield from _bound_problems(trigger)
 
 
-def _bound_problems(trigger: ScheduleTrigger) -> Iterator[Problem]:
+def _bound_problems(trigger: kinds.ScheduleTrigger) -> Iterator[Problem]:
     given = {"startAt": trigger.start_at, "endAt": trigger.end_at}
     years = {name: datetime.fromisoformat(text).year for name, text in given.items() if text}
-    outside = [name for name, year in years.items() if not EARLIEST.year <= year <= LAST_YEAR]
+    outside = [
+        name
+        for name, year in years.items()
+        if not timetables.EARLIEST.year <= year <= timetables.LAST_YEAR
+    ]
     for name in outside:
-        yield name, f"Must be between the years {EARLIEST.year} and {LAST_YEAR}."
+        yield (
+            name,
+            f"Must be between the years {timetables.EARLIEST.year} and {timetables.LAST_YEAR}.",
+        )
     if outside or not trigger.start_at or not trigger.end_at or not is_timezone(trigger.timezone):
         return
     if trigger.instant(trigger.end_at) <= trigger.instant(trigger.start_at):

@@ -11,13 +11,7 @@ from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from models.automation.automations.rules.attributes import READABLE, BoundAttributes, early_problem
-from models.automation.automations.rules.graph.shapes import (
-    CelExpression,
-    FieldKey,
-    IsoMoment,
-    Json,
-    Reference,
-)
+from models.automation.automations.rules.graph import shapes as graph_shapes
 from models.automation.automations.rules.language.filters import filter_problems
 from models.automation.automations.rules.language.paths import compile_path
 from models.automation.secrets.rules import SecretName
@@ -40,7 +34,8 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 
 
 TriggerFilter = Annotated[
-    Json | CelExpression, documented_as("Filter", "CelExpression", "PartialConfig")
+    graph_shapes.Json | graph_shapes.CelExpression,
+    documented_as("Filter", "CelExpression", "PartialConfig"),
 ]
 
 
@@ -166,7 +161,7 @@ class Concurrency(Input, AbsentNotNull):
     """The limit of runs of one automation, or of one key, that go at a time."""
 
     limit: Annotated[int, Field(ge=1, le=1_000)]
-    key_expression: CelExpression | None = None
+    key_expression: graph_shapes.CelExpression | None = None
     policy: Literal["queue", "skip", "cancel_oldest"] = "queue"
 
 
@@ -194,7 +189,7 @@ class TriggerKind(StrEnum):
     TIME_ENTRY_COMPLETED = "time_entry_completed"
 
 
-References = Annotated[list[Reference], Field(min_length=1, max_length=100)]
+References = Annotated[list[graph_shapes.Reference], Field(min_length=1, max_length=100)]
 
 
 class ManualTrigger(Trigger):
@@ -211,7 +206,7 @@ class ManualTrigger(Trigger):
     )
 
     kind: Literal["manual"]
-    input_schema: Json | None = None
+    input_schema: graph_shapes.Json | None = None
 
 
 class ScheduleTrigger(Trigger):
@@ -227,8 +222,8 @@ class ScheduleTrigger(Trigger):
     cron: Annotated[str, Field(max_length=256)] | None = None
     interval_seconds: Annotated[int, Field(ge=60, le=366 * 86_400)] | None = None
     timezone: Annotated[str, Field(max_length=64)] = "UTC"
-    start_at: IsoMoment | None = None
-    end_at: IsoMoment | None = None
+    start_at: graph_shapes.IsoMoment | None = None
+    end_at: graph_shapes.IsoMoment | None = None
     jitter_seconds: Annotated[int, Field(ge=0, le=86_400)] = 0
     overlap: Overlap = "skip"
     catchup_window_seconds: Seconds = CATCHUP_SECONDS
@@ -283,8 +278,8 @@ class FormSubmittedTrigger(Trigger):
     model_config = example({"kind": "form_submitted", "formItemId": EXAMPLE_ID})
 
     kind: Literal["form_submitted"]
-    form_item_id: Reference | None = None
-    view_id: Reference | None = None
+    form_item_id: graph_shapes.Reference | None = None
+    view_id: graph_shapes.Reference | None = None
 
 
 class ButtonPressedTrigger(Trigger):
@@ -295,8 +290,8 @@ class ButtonPressedTrigger(Trigger):
     )
 
     kind: Literal["button_pressed"]
-    database_id: Reference | None = None
-    field_key: FieldKey | None = None
+    database_id: graph_shapes.Reference | None = None
+    field_key: graph_shapes.FieldKey | None = None
 
 
 class DataSourceFinishedTrigger(Trigger):
@@ -310,7 +305,7 @@ class DataSourceFinishedTrigger(Trigger):
     )
 
     kind: Literal["data_source_finished"]
-    data_source_id: Reference | None = None
+    data_source_id: graph_shapes.Reference | None = None
     on: Literal["succeeded", "failed", "any"] = "any"
 
 
@@ -340,7 +335,7 @@ class AutomationCalledTrigger(Trigger):
     )
 
     kind: Literal["automation_called"]
-    input_schema: Json | None = None
+    input_schema: graph_shapes.Json | None = None
 
 
 class TimeEntryCompletedTrigger(Trigger):
@@ -350,10 +345,10 @@ class TimeEntryCompletedTrigger(Trigger):
 
     kind: Literal["time_entry_completed"]
     target_kind: Literal["database_record", "item", "workspace"] | None = None
-    database_id: Reference | None = None
+    database_id: graph_shapes.Reference | None = None
 
 
-Keys = Annotated[list[FieldKey], Field(max_length=500)]
+Keys = Annotated[list[graph_shapes.FieldKey], Field(max_length=500)]
 
 
 class RecordTrigger(Trigger):
@@ -374,7 +369,7 @@ class RecordTrigger(Trigger):
     )
 
     kind: Literal["record_created", "record_updated", "record_deleted"]
-    database_id: Reference | None = None
+    database_id: graph_shapes.Reference | None = None
     field_keys: Keys | None = None
     filter: TriggerFilter | None = None
     debounce_seconds: Seconds = 0
@@ -393,7 +388,7 @@ class RecordMatchesTrigger(Trigger):
     )
 
     kind: Literal["record_matches"]
-    database_id: Reference | None = None
+    database_id: graph_shapes.Reference | None = None
     filter: TriggerFilter | None = None
 
 
@@ -414,8 +409,8 @@ class RecordDateReachedTrigger(Trigger):
     )
 
     kind: Literal["record_date_reached"]
-    database_id: Reference | None = None
-    field_key: FieldKey | None = None
+    database_id: graph_shapes.Reference | None = None
+    field_key: graph_shapes.FieldKey | None = None
     offset_minutes: Annotated[int, Field(ge=-527_040, le=527_040)] = 0
     timezone: Annotated[str, Field(max_length=64)] = "UTC"
 

@@ -8,19 +8,8 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
-from models.core.filters import evaluation
+from models.core.filters import evaluation, grammar
 from models.core.filters.evaluation import meets
-from models.core.filters.grammar import (
-    LISTS,
-    OPERATORS,
-    Filter,
-    FilterError,
-    Op,
-    RawLeaf,
-    ValueForm,
-    positive_leaf,
-    read_tree,
-)
 from models.core.filters.operands import Condition, In, Range, Scalar, read_condition
 from models.core.problems import an
 from models.core.values import InvalidValueError, number, stored_moment, text
@@ -42,7 +31,7 @@ class Leaf:
     condition: Condition
 
 
-RecordFilter: TypeAlias = Filter[Leaf]
+RecordFilter: TypeAlias = grammar.Filter[Leaf]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +42,18 @@ class FieldLeaves:
     now: datetime
     timezone: str | None = None
 
-    def read(self, raw: RawLeaf, path: str) -> RecordFilter:
+    def read(self, raw: grammar.RawLeaf, path: str) -> RecordFilter:
         """The leaf at a path. Raises FilterError."""
         field = self._field(raw["field"], f"{path}.field")
         operator = _operator(raw.get("op"), field, f"{path}.op")
         here = self._zone(raw, field, f"{path}.timezone")
         operand = raw.get("value")
         try:
-            return positive_leaf(operator, lambda op: self._leaf(op, field, operand, here))
+            return grammar.positive_leaf(operator, lambda op: self._leaf(op, field, operand, here))
         except InvalidValueError as problem:
-            raise FilterError((f"{path}.value", str(problem))) from problem
+            raise grammar.FilterError((f"{path}.value", str(problem))) from problem
 
-    def _leaf(self, op: Op, field: FieldSpec, operand: object, here: ZoneInfo) -> Leaf:
+    def _leaf(self, op: grammar.Op, field: FieldSpec, operand: object, here: ZoneInfo) -> Leaf:
         if isinstance(operand, list) and len(operand) > MAX_OPERANDS:
             raise InvalidValueError(f"must be a list of at most {MAX_OPERANDS} values")
         reader = operand_reader(field)
@@ -73,17 +62,17 @@ class FieldLeaves:
     def _field(self, key: object, path: str) -> FieldSpec:
         field = self.fields.get(key) if isinstance(key, str) else None
         if field is None:
-            raise FilterError((path, no_field(key, self.fields)))
+            raise grammar.FilterError((path, no_field(key, self.fields)))
         return field
 
-    def _zone(self, raw: RawLeaf, field: FieldSpec, path: str) -> ZoneInfo:
+    def _zone(self, raw: grammar.RawLeaf, field: FieldSpec, path: str) -> ZoneInfo:
         name = raw.get("timezone")
         if name is None:
             return zone(self.timezone or field.timezone)
         try:
             return zone(name)
         except (ValueError, TypeError) as error:
-            raise FilterError((path, "must be an IANA time zone")) from error
+            raise grammar.FilterError((path, "must be an IANA time zone")) from error
 
 
 def read_filter(
@@ -94,17 +83,19 @@ def read_filter(
     Raises `ValidationError` at the places that are wrong.
     """
     try:
-        return read_tree(raw, FieldLeaves(fields, now, timezone).read)
-    except FilterError as error:
+        return grammar.read_tree(raw, FieldLeaves(fields, now, timezone).read)
+    except grammar.FilterError as error:
         details = [Detail(path, message) for path, message in error.problems]
         raise ValidationError(str(error), details) from error
 
 
-def _operator(name: object, field: FieldSpec, path: str) -> Op:
-    usable = OPERATORS[value_form(field)]
+def _operator(name: object, field: FieldSpec, path: str) -> grammar.Op:
+    usable = grammar.OPERATORS[value_form(field)]
     if isinstance(name, str) and name in usable:
-        return Op(name)
-    raise FilterError((path, f"must be an operator of {an(field.kind)} field: {', '.join(usable)}"))
+        return grammar.Op(name)
+    raise grammar.FilterError(
+        (path, f"must be an operator of {an(field.kind)} field: {', '.join(usable)}")
+    )
 
 
 Reader = Callable[[Any], Any]
@@ -116,21 +107,21 @@ def operand_reader(field: FieldSpec) -> Reader:
     The reader raises `InvalidValueError`.
     """
     match value_form(field):
-        case ValueForm.NUMBER:
+        case grammar.ValueForm.NUMBER:
             return _number
-        case ValueForm.BOOLEAN:
+        case grammar.ValueForm.BOOLEAN:
             return lambda value: values.check_checkbox(field, value)
-        case ValueForm.TIME:
+        case grammar.ValueForm.TIME:
             return lambda value: values.check_time(field, value)
-        case ValueForm.OPTION | ValueForm.OPTIONS:
+        case grammar.ValueForm.OPTION | grammar.ValueForm.OPTIONS:
             return lambda value: _option(field, value)
-        case ValueForm.USER | ValueForm.USERS:
+        case grammar.ValueForm.USER | grammar.ValueForm.USERS:
             return values.user
-        case ValueForm.FILES:
+        case grammar.ValueForm.FILES:
             return lambda value: _id(value, "file")
-        case ValueForm.RECORDS:
+        case grammar.ValueForm.RECORDS:
             return lambda value: _id(value, "record")
-        case ValueForm.VALUES:
+        case grammar.ValueForm.VALUES:
             return _scalar
         case _:
             return text
@@ -162,9 +153,9 @@ def _scalar(value: object) -> str | bool | int | float:
 
 
 _PATTERNS = {
-    ValueForm.DAY: re.compile(r"....-..-..", re.DOTALL),
-    ValueForm.MOMENT: re.compile(r"....-..-..T..:..:..\....Z", re.DOTALL),
-    ValueForm.TIME: re.compile(r"..:...*", re.DOTALL),
+    grammar.ValueForm.DAY: re.compile(r"....-..-..", re.DOTALL),
+    grammar.ValueForm.MOMENT: re.compile(r"....-..-..T..:..:..\....Z", re.DOTALL),
+    grammar.ValueForm.TIME: re.compile(r"..:...*", re.DOTALL),
 }
 """Text of a fixed width, whose order as text is that of what it stands for."""
 
@@ -178,9 +169,9 @@ def leaf_holds(leaf: Leaf, stored_value: object) -> bool:
     """True when a stored value meets a condition of its field; a value of another form is empty."""
     form = value_form(leaf.field)
     value = _typed(form, stored_value)
-    if value is None and form is ValueForm.RECORDS:
+    if value is None and form is grammar.ValueForm.RECORDS:
         value = []
-    elif value is None and form is ValueForm.BOOLEAN and isinstance(leaf.condition, In):
+    elif value is None and form is grammar.ValueForm.BOOLEAN and isinstance(leaf.condition, In):
         value = False
     return meets(_bound(form, leaf.condition), value)
 
@@ -190,16 +181,16 @@ def has_form(field: FieldSpec, stored_value: object) -> bool:
     return stored_value is None or _typed(value_form(field), stored_value) is not None
 
 
-def _typed(form: ValueForm, stored_value: object) -> object:
+def _typed(form: grammar.ValueForm, stored_value: object) -> object:
     """The value as conditions are compared with it; None where it has another form."""
-    if form is ValueForm.OPAQUE:
+    if form is grammar.ValueForm.OPAQUE:
         return stored_value
-    if form is ValueForm.BOOLEAN:
+    if form is grammar.ValueForm.BOOLEAN:
         return stored_value if isinstance(stored_value, bool) else None
-    if form is ValueForm.NUMBER:
+    if form is grammar.ValueForm.NUMBER:
         is_number = isinstance(stored_value, int | float) and not isinstance(stored_value, bool)
         return Decimal(repr(stored_value)) if is_number else None
-    if form in LISTS:
+    if form in grammar.LISTS:
         return stored_value if isinstance(stored_value, list) else None
     if not isinstance(stored_value, str):
         return None
@@ -207,9 +198,9 @@ def _typed(form: ValueForm, stored_value: object) -> object:
     return stored_value if pattern is None or pattern.fullmatch(stored_value) else None
 
 
-def _bound(form: ValueForm, condition: Condition) -> Condition:
+def _bound(form: grammar.ValueForm, condition: Condition) -> Condition:
     """The condition with its moments in the form in which records store them."""
-    if form is not ValueForm.MOMENT:
+    if form is not grammar.ValueForm.MOMENT:
         return condition
     match condition:
         case In(values):

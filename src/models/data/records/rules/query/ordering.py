@@ -16,25 +16,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    DateTime,
-    Integer,
-    Numeric,
-    Text,
-    and_,
-    any_,
-    cast,
-    false,
-    func,
-    literal,
-    null,
-    nulls_first,
-    nulls_last,
-    or_,
-    tuple_,
-)
+import sqlalchemy as sa
 from sqlalchemy.types import TypeEngine
 
 from models.core.filters.grammar import ValueForm
@@ -86,21 +68,23 @@ def is_indexable(field: FieldSpec) -> bool:
 def entry_of(field: FieldSpec) -> Entry:
     """The content of a record's entry."""
     form = value_form(field)
-    no_text = cast(null(), Text)
+    no_text = sa.cast(sa.null(), sa.Text)
     if form in _NUMBERS:
         value = extract(field).expression
-        whole = cast(value, Integer) if form is ValueForm.BOOLEAN else value
-        return Entry(cast(whole, Numeric), no_text, no_text)
+        whole = sa.cast(value, sa.Integer) if form is ValueForm.BOOLEAN else value
+        return Entry(sa.cast(whole, sa.Numeric), no_text, no_text)
     text = _text(field)
-    return Entry(cast(null(), Numeric), text, fold(text) if form is ValueForm.TEXT else no_text)
+    return Entry(
+        sa.cast(sa.null(), sa.Numeric), text, fold(text) if form is ValueForm.TEXT else no_text
+    )
 
 
 def _text(field: FieldSpec) -> Expression:
     value = extract(field)
-    if isinstance(value.sql_type, DateTime):
-        return func.to_char(func.timezone("UTC", value.expression), _MICROSECONDS)
+    if isinstance(value.sql_type, sa.DateTime):
+        return sa.func.to_char(sa.func.timezone("UTC", value.expression), _MICROSECONDS)
     # Text without characters is empty, as it is in an order.
-    return func.nullif(func.left(cast(value.expression, Text), ENTRY_TEXT), "")
+    return sa.func.nullif(sa.func.left(sa.cast(value.expression, sa.Text), ENTRY_TEXT), "")
 
 
 def order_column(field: FieldSpec) -> Expression | None:
@@ -120,7 +104,7 @@ def is_mirrored(field: FieldSpec) -> bool:
 
 def order_key(field: FieldSpec, value: object) -> Expression:
     """A value as it stands in the ordered column."""
-    return literal(_key(field, value), _column(field).type)
+    return sa.literal(_key(field, value), _column(field).type)
 
 
 def _column(field: FieldSpec) -> Expression:
@@ -144,7 +128,7 @@ def entries_of(field: FieldSpec) -> Expression:
 
 def blank_entries() -> Expression:
     """The condition of entries whose field is empty."""
-    return and_(record_index.c.number.is_(None), record_index.c.text.is_(None))
+    return sa.and_(record_index.c.number.is_(None), record_index.c.text.is_(None))
 
 
 def entry_condition(field: FieldSpec, condition: Condition) -> Expression | None:
@@ -155,7 +139,7 @@ def entry_condition(field: FieldSpec, condition: Condition) -> Expression | None
         case In(values) if "" not in values:
             keys = [_key(field, value) for value in values]
             column = _column(field)
-            return column == any_(literal(keys, ARRAY(column.type)))
+            return column == sa.any_(sa.literal(keys, sa.ARRAY(column.type)))
         case Range():
             return _range(field, condition)
         case Substring(text, Anchor.START) if text:
@@ -191,7 +175,7 @@ def _range(field: FieldSpec, span: Range) -> Expression | None:
         high = order_key(field, span.high)
         exact = not span.with_high and _is_whole(span.high)
         bounds.append(column < high if exact else column <= high)
-    return and_(*bounds)
+    return sa.and_(*bounds)
 
 
 def _is_whole(value: object) -> bool:
@@ -200,9 +184,9 @@ def _is_whole(value: object) -> bool:
 
 
 def _prefix(text: str) -> Expression:
-    first = fold(literal(text[:ENTRY_TEXT], Text)).collate("C")
+    first = fold(sa.literal(text[:ENTRY_TEXT], sa.Text)).collate("C")
     column = record_index.c.folded
-    return and_(column >= first, column < first.concat(_LAST_CHARACTER))
+    return sa.and_(column >= first, column < first.concat(_LAST_CHARACTER))
 
 
 _SORTABLE = frozenset(
@@ -254,7 +238,7 @@ class Column:
     @property
     def clause(self) -> Expression:
         directed = self.expression.desc() if self.descending else self.expression.asc()
-        return nulls_first(directed) if self.nulls_first else nulls_last(directed)
+        return sa.nulls_first(directed) if self.nulls_first else sa.nulls_last(directed)
 
     def same(self, value: object) -> Expression:
         if value is None:
@@ -263,13 +247,13 @@ class Column:
 
     def after(self, value: object) -> Expression:
         if value is None:
-            return self.expression.is_not(None) if self.nulls_first else false()
+            return self.expression.is_not(None) if self.nulls_first else sa.false()
         bound = self._bound(value)
         beyond = self.expression < bound if self.descending else self.expression > bound
-        return beyond if self.nulls_first else or_(beyond, self.expression.is_(None))
+        return beyond if self.nulls_first else sa.or_(beyond, self.expression.is_(None))
 
     def _bound(self, value: object) -> Expression:
-        return literal(self.read(value), self._ordered[1])
+        return sa.literal(self.read(value), self._ordered[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,21 +298,21 @@ class Order:
         """The condition of every record that follows the one at this position."""
         *values, last_id = position
         if not self.columns:
-            return tuple_(record.c.created_at, record.c.id) < tuple_(
+            return sa.tuple_(record.c.created_at, record.c.id) < sa.tuple_(
                 _bound(values[0], record.c.created_at), _bound(last_id, record.c.id)
             )
         alike: list[Expression] = []
         steps: list[Expression] = []
         for column, value in zip(self.columns, values, strict=True):
-            steps.append(and_(*alike, column.after(value)))
+            steps.append(sa.and_(*alike, column.after(value)))
             alike.append(column.same(value))
-        last = literal(last_id, record.c.id.type)
-        steps.append(and_(*alike, record.c.id < last if self.descending else record.c.id > last))
-        return or_(*steps)
+        last = sa.literal(last_id, record.c.id.type)
+        steps.append(sa.and_(*alike, record.c.id < last if self.descending else record.c.id > last))
+        return sa.or_(*steps)
 
 
 def _bound(value: object, column: Expression) -> Expression:
-    return value if isinstance(value, ColumnElement) else literal(value, column.type)
+    return value if isinstance(value, sa.ColumnElement) else sa.literal(value, column.type)
 
 
 def ordered_value(field: FieldSpec, length: int) -> tuple[Expression, TypeEngine[Any]]:
@@ -337,13 +321,13 @@ def ordered_value(field: FieldSpec, length: int) -> tuple[Expression, TypeEngine
     match value_form(field):
         case ValueForm.TEXT:
             # Text without characters is empty, so it stands where empty values stand.
-            first = func.nullif(func.left(extracted.expression, length), "")
+            first = sa.func.nullif(sa.func.left(extracted.expression, length), "")
             return first.collate("C"), extracted.sql_type
         case ValueForm.OPTION:
-            keys = literal(list(field.option_keys), ARRAY(Text))
-            return func.array_position(keys, extracted.expression), Integer()
+            keys = sa.literal(list(field.option_keys), sa.ARRAY(sa.Text))
+            return sa.func.array_position(keys, extracted.expression), sa.Integer()
         case ValueForm.BOOLEAN:
-            return cast(extracted.expression, Integer), Integer()
+            return sa.cast(extracted.expression, sa.Integer), sa.Integer()
         case _:
             return extracted.expression, extracted.sql_type
 

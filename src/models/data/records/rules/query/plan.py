@@ -6,24 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Literal
 
-from sqlalchemy import (
-    ARRAY,
-    Boolean,
-    Date,
-    DateTime,
-    Float,
-    FromClause,
-    Text,
-    case,
-    cast,
-    distinct,
-    false,
-    func,
-    literal,
-    not_,
-    null,
-    nulls_last,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.filters.grammar import LISTS, AllOf, ValueForm
@@ -32,18 +15,9 @@ from models.core.values import InvalidValueError, text
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs, no_field
 from models.data.fields.rules.settings import Aggregate, usable_aggregates, zone
 from models.data.fields.rules.values import value_form
+from models.data.records.rules.query import sql
 from models.data.records.rules.query.filters import Leaf, RecordFilter, read_filter
 from models.data.records.rules.query.ordering import ENTRY_TEXT, Order, ordered_value, read_order
-from models.data.records.rules.query.sql import (
-    Expression,
-    empty,
-    extract,
-    filter_condition,
-    json_of,
-    json_type,
-    linked_rows,
-    search_condition,
-)
 from models.data.records.shapes import Aggregation, GroupBy, RecordQuery
 from runtime.clock import wire_timestamp
 from runtime.errors import Detail, ValidationError
@@ -65,13 +39,13 @@ class Figure:
     field: FieldSpec | None
 
     @property
-    def inputs(self) -> tuple[Expression, Expression]:
+    def inputs(self) -> tuple[sql.Expression, sql.Expression]:
         """The expressions it needs of each record: the value, and a test that it is empty."""
         if self.field is None:
-            return null(), false()
-        return _figure_value(self.field, self.op), empty(self.field)
+            return sa.null(), sa.false()
+        return _figure_value(self.field, self.op), sql.empty(self.field)
 
-    def of(self, value: Expression, blank: Expression) -> Expression:
+    def of(self, value: sql.Expression, blank: sql.Expression) -> sql.Expression:
         """The figure over these columns of all records."""
         return _FIGURES[self.op](value, blank)
 
@@ -115,46 +89,48 @@ def _usable(field: FieldSpec) -> list[Aggregate]:
     ]
 
 
-def _figure_value(field: FieldSpec, op: Aggregate) -> Expression:
+def _figure_value(field: FieldSpec, op: Aggregate) -> sql.Expression:
     form = value_form(field)
     if form in _OPAQUE:
-        return null()
-    value = extract(field).expression
+        return sa.null()
+    value = sql.extract(field).expression
     if form is not ValueForm.TEXT:
         return value
-    shown = value if op is Aggregate.COUNT_UNIQUE else func.left(value, ENTRY_TEXT)
-    return func.nullif(shown, "").collate("C")
+    shown = value if op is Aggregate.COUNT_UNIQUE else sa.func.left(value, ENTRY_TEXT)
+    return sa.func.nullif(shown, "").collate("C")
 
 
-def _share(part: Expression) -> Expression:
+def _share(part: sql.Expression) -> sql.Expression:
     """Percent of the records; NULL where there are none."""
-    return 100 * cast(func.count().filter(part), Float) / func.nullif(func.count(), 0)
+    return (
+        100 * sa.cast(sa.func.count().filter(part), sa.Float) / sa.func.nullif(sa.func.count(), 0)
+    )
 
 
-def _median(value: Expression) -> Expression:
+def _median(value: sql.Expression) -> sql.Expression:
     """The mean of the two values in the middle, in decimals: percentile_cont is of doubles."""
-    middle = func.percentile_disc(0.5)
+    middle = sa.func.percentile_disc(0.5)
     return (middle.within_group(value) + middle.within_group(value.desc())) / 2
 
 
-_FIGURES: dict[Aggregate, Callable[[Expression, Expression], Expression]] = {
-    Aggregate.COUNT: lambda _value, _blank: func.count(),
-    Aggregate.COUNT_EMPTY: lambda _value, blank: func.count().filter(blank),
-    Aggregate.COUNT_FILLED: lambda _value, blank: func.count().filter(not_(blank)),
-    Aggregate.COUNT_UNIQUE: lambda value, _blank: func.count(distinct(value)),
+_FIGURES: dict[Aggregate, Callable[[sql.Expression, sql.Expression], sql.Expression]] = {
+    Aggregate.COUNT: lambda _value, _blank: sa.func.count(),
+    Aggregate.COUNT_EMPTY: lambda _value, blank: sa.func.count().filter(blank),
+    Aggregate.COUNT_FILLED: lambda _value, blank: sa.func.count().filter(sa.not_(blank)),
+    Aggregate.COUNT_UNIQUE: lambda value, _blank: sa.func.count(sa.distinct(value)),
     Aggregate.PERCENT_EMPTY: lambda _value, blank: _share(blank),
-    Aggregate.PERCENT_FILLED: lambda _value, blank: _share(not_(blank)),
-    Aggregate.SUM: lambda value, _blank: func.sum(value),
-    Aggregate.AVG: lambda value, _blank: func.avg(value),
-    Aggregate.MIN: lambda value, _blank: func.min(value),
-    Aggregate.MAX: lambda value, _blank: func.max(value),
+    Aggregate.PERCENT_FILLED: lambda _value, blank: _share(sa.not_(blank)),
+    Aggregate.SUM: lambda value, _blank: sa.func.sum(value),
+    Aggregate.AVG: lambda value, _blank: sa.func.avg(value),
+    Aggregate.MIN: lambda value, _blank: sa.func.min(value),
+    Aggregate.MAX: lambda value, _blank: sa.func.max(value),
     Aggregate.MEDIAN: lambda value, _blank: _median(value),
-    Aggregate.RANGE: lambda value, _blank: func.max(value) - func.min(value),
-    Aggregate.STDDEV: lambda value, _blank: func.stddev_samp(value),
-    Aggregate.EARLIEST: lambda value, _blank: func.min(value),
-    Aggregate.LATEST: lambda value, _blank: func.max(value),
-    Aggregate.CHECKED: lambda value, _blank: func.count().filter(value),
-    Aggregate.UNCHECKED: lambda value, _blank: func.count().filter(not_(value)),
+    Aggregate.RANGE: lambda value, _blank: sa.func.max(value) - sa.func.min(value),
+    Aggregate.STDDEV: lambda value, _blank: sa.func.stddev_samp(value),
+    Aggregate.EARLIEST: lambda value, _blank: sa.func.min(value),
+    Aggregate.LATEST: lambda value, _blank: sa.func.max(value),
+    Aggregate.CHECKED: lambda value, _blank: sa.func.count().filter(value),
+    Aggregate.UNCHECKED: lambda value, _blank: sa.func.count().filter(sa.not_(value)),
 }
 
 
@@ -185,17 +161,17 @@ class Level:
     field: FieldSpec
     granularity: str | None
     descending: bool
-    value: Expression
-    elements: FromClause | None = None
+    value: sql.Expression
+    elements: sa.FromClause | None = None
     """The rows to join to a record, one for each of its values."""
 
-    def order(self, value: Expression) -> list[Expression]:
+    def order(self, value: sql.Expression) -> list[sql.Expression]:
         """The order of the groups, given the column that holds their value."""
         columns = [value]
         if value_form(self.field) in {ValueForm.OPTION, ValueForm.OPTIONS}:
-            keys = literal(list(self.field.option_keys), ARRAY(Text))
-            columns = [func.array_position(keys, value), value]
-        return [nulls_last(one.desc() if self.descending else one.asc()) for one in columns]
+            keys = sa.literal(list(self.field.option_keys), sa.ARRAY(sa.Text))
+            columns = [sa.func.array_position(keys, value), value]
+        return [sa.nulls_last(one.desc() if self.descending else one.asc()) for one in columns]
 
     def shown(self, value: object) -> tuple[str, object]:
         """The key and the value of a group on the wire."""
@@ -246,36 +222,36 @@ def _level(group: GroupBy, fields: FieldSpecs, timezone: str | None, path: str) 
         elements = _elements(field)
         return Level(field, None, descending, elements.c.value.collate("C"), elements)
     if form is ValueForm.RECORDS:
-        targets = linked_rows(field)
-        return Level(field, None, descending, cast(targets.c.id, Text).collate("C"), targets)
+        targets = sql.linked_rows(field)
+        return Level(field, None, descending, sa.cast(targets.c.id, sa.Text).collate("C"), targets)
     return Level(field, None, descending, _group_value(field, form))
 
 
-def _group_value(field: FieldSpec, form: ValueForm) -> Expression:
+def _group_value(field: FieldSpec, form: ValueForm) -> sql.Expression:
     match form:
         case ValueForm.TEXT:
             return ordered_value(field, ENTRY_TEXT)[0]
         case ValueForm.USER:
-            return cast(extract(field).expression, Text).collate("C")
+            return sa.cast(sql.extract(field).expression, sa.Text).collate("C")
         case _:
-            return extract(field).expression
+            return sql.extract(field).expression
 
 
-def _first_day(field: FieldSpec, granularity: str, timezone: str) -> Expression:
+def _first_day(field: FieldSpec, granularity: str, timezone: str) -> sql.Expression:
     """The first day of the period a date lies in; NULL for text that is no date."""
-    value = extract(field)
+    value = sql.extract(field)
     if value_form(field) is ValueForm.DAY:
         local = _parsed(value.expression, "date")
-    elif isinstance(value.sql_type, DateTime):
-        local = func.timezone(timezone, value.expression)
+    elif isinstance(value.sql_type, sa.DateTime):
+        local = sa.func.timezone(timezone, value.expression)
     else:
-        local = func.timezone(timezone, _parsed(value.expression, "timestamptz"))
-    return func.to_char(func.date_trunc(granularity, local), "YYYY-MM-DD").collate("C")
+        local = sa.func.timezone(timezone, _parsed(value.expression, "timestamptz"))
+    return sa.func.to_char(sa.func.date_trunc(granularity, local), "YYYY-MM-DD").collate("C")
 
 
-def _parsed(value: Expression, type_name: Literal["date", "timestamptz"]) -> Expression:
-    read = cast(value, Date() if type_name == "date" else DateTime(timezone=True))
-    return case((func.pg_input_is_valid(value, type_name, type_=Boolean), read))
+def _parsed(value: sql.Expression, type_name: Literal["date", "timestamptz"]) -> sql.Expression:
+    read = sa.cast(value, sa.Date() if type_name == "date" else sa.DateTime(timezone=True))
+    return sa.case((sa.func.pg_input_is_valid(value, type_name, type_=sa.Boolean), read))
 
 
 def _period_key(first_day: str, granularity: str) -> str:
@@ -293,10 +269,12 @@ def _period_key(first_day: str, granularity: str) -> str:
             return first_day
 
 
-def _elements(field: FieldSpec) -> FromClause:
+def _elements(field: FieldSpec) -> sa.FromClause:
     """One row for each value of a list."""
-    listed = case((json_type(field) == "array", json_of(field)), else_=literal([], JSONB))
-    rows = func.jsonb_array_elements_text(listed).table_valued("value")
+    listed = sa.case(
+        (sql.json_type(field) == "array", sql.json_of(field)), else_=sa.literal([], JSONB)
+    )
+    rows = sa.func.jsonb_array_elements_text(listed).table_valued("value")
     return rows.lateral(f"elements_of_{field.id.hex}")
 
 
@@ -308,13 +286,13 @@ class Query:
     """
 
     required: tuple[Leaf, ...]
-    further: tuple[Expression, ...]
+    further: tuple[sql.Expression, ...]
     with_archived: bool
     order: Order
     levels: tuple[Level, ...]
     figures: tuple[Figure, ...]
     shown_fields: FieldSpecs
-    colors: tuple[tuple[Expression, str], ...] = ()
+    colors: tuple[tuple[sql.Expression, str], ...] = ()
     """The condition of each rule, and the color of records that pass it first."""
 
 
@@ -330,9 +308,9 @@ def read_query(
     parts: list[RecordFilter] = []
     if body.filter is not None:
         parts = _parts(read_filter(body.filter, visible_fields, now, body.timezone))
-    further = [filter_condition(part) for part in parts if not isinstance(part, Leaf)]
+    further = [sql.filter_condition(part) for part in parts if not isinstance(part, Leaf)]
     if body.search:
-        further.append(search_condition(_searched(body.search), visible_fields))
+        further.append(sql.search_condition(_searched(body.search), visible_fields))
     return Query(
         required=tuple(part for part in parts if isinstance(part, Leaf)),
         further=tuple(further),
@@ -354,7 +332,7 @@ def _parts(tree: RecordFilter) -> list[RecordFilter]:
 
 def _colors(
     body: RecordQuery, fields: FieldSpecs, now: datetime
-) -> tuple[tuple[Expression, str], ...]:
+) -> tuple[tuple[sql.Expression, str], ...]:
     """The rules that color records. Raises `ValidationError` at `colors.<place>.filter`."""
     rules = []
     for place, rule in enumerate(body.colors or ()):
@@ -364,7 +342,7 @@ def _colors(
             path = f"colors.{place}."
             details = [Detail(f"{path}{one.path}", one.message) for one in error.details]
             raise ValidationError(f"{path}{error.message}", details) from error
-        rules.append((filter_condition(tree), rule.color))
+        rules.append((sql.filter_condition(tree), rule.color))
     return tuple(rules)
 
 

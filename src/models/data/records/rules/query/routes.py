@@ -9,35 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    FromClause,
-    Select,
-    Subquery,
-    Uuid,
-    func,
-    literal,
-    literal_column,
-    select,
-    true,
-    tuple_,
-    union_all,
-)
+import sqlalchemy as sa
 
 from models.core.base import JsonObject
 from models.core.filters.operands import Empty
 from models.data.fields.rules.fields import FieldSpec, Schema
+from models.data.records.rules.query import ordering
 from models.data.records.rules.query.filters import Leaf
-from models.data.records.rules.query.ordering import (
-    Column,
-    blank_entries,
-    entries_of,
-    entry_condition,
-    is_exact,
-    is_indexable,
-    is_mirrored,
-    order_column,
-    order_key,
-)
 from models.data.records.rules.query.plan import MAX_GROUPS, MAX_ROWS, Query, shown_value
 from models.data.records.rules.query.sql import Expression, filter_condition
 from models.data.records.shapes import RecordGroup
@@ -79,26 +57,30 @@ def candidates(schema: Schema, query: Query) -> list[Expression]:
 
 
 def _entries(leaf: Leaf) -> Expression | None:
-    return entry_condition(leaf.field, leaf.condition) if is_indexable(leaf.field) else None
+    return (
+        ordering.entry_condition(leaf.field, leaf.condition)
+        if ordering.is_indexable(leaf.field)
+        else None
+    )
 
 
-def _orders(column: Column) -> bool:
-    return column.whole and order_column(column.field) is not None
+def _orders(column: ordering.Column) -> bool:
+    return column.whole and ordering.order_column(column.field) is not None
 
 
 def _mine(schema: Schema, field: FieldSpec) -> Expression:
-    return (record_index.c.workspace_id == schema.workspace_id) & entries_of(field)
+    return (record_index.c.workspace_id == schema.workspace_id) & ordering.entries_of(field)
 
 
 def count_up_to(entries: Expression, most: int) -> Expression:
     """The number of entries, counted no further than to `most`."""
-    some = select(literal(1)).where(entries).limit(_rows(most)).subquery()
-    return select(func.count()).select_from(some).scalar_subquery()
+    some = sa.select(sa.literal(1)).where(entries).limit(_rows(most)).subquery()
+    return sa.select(sa.func.count()).select_from(some).scalar_subquery()
 
 
 def _rows(count: int) -> Expression:
     """A limit the planner knows: it plans for a tenth of all rows when the number is unknown."""
-    return literal_column(str(count))
+    return sa.literal_column(str(count))
 
 
 def _shown(schema: Schema) -> list[Expression]:
@@ -124,20 +106,20 @@ def matching(
     if not query.with_archived:
         conditions.append(record.c.archived.is_(False))
     if route.among is not None:
-        ids = select(record_index.c.record_id).where(route.among)
+        ids = sa.select(record_index.c.record_id).where(route.among)
         conditions.append(is_among(record.c.id, ids))
     return conditions
 
 
 def pages(
     schema: Schema, query: Query, route: Route, after: Position, most: int
-) -> Iterator[Select[Any]]:
+) -> Iterator[sa.Select[Any]]:
     """Statements whose rows, one after the other, are the next `most` records."""
     if route.along:
         yield from _along(schema, query, after, most)
         return
     columns = [*_shown(schema), *query.order.selected()]
-    statement = select(*columns).where(*matching(schema, query, route))
+    statement = sa.select(*columns).where(*matching(schema, query, route))
     statement = statement.order_by(*query.order.clauses)
     if after is not None:
         statement = statement.where(query.order.after(after))
@@ -147,11 +129,11 @@ def pages(
     yield statement
 
 
-def _merged(newest: Select[Any], most: int) -> Select[Any]:
+def _merged(newest: sa.Select[Any], most: int) -> sa.Select[Any]:
     """Archived records and others in one order: the table has each of them in it."""
     halves = [newest.where(record.c.archived.is_(archived)) for archived in (False, True)]
-    both = union_all(*halves).subquery("newest")
-    return select(both).order_by(both.c.created_at.desc(), both.c.id.desc()).limit(_rows(most))
+    both = sa.union_all(*halves).subquery("newest")
+    return sa.select(both).order_by(both.c.created_at.desc(), both.c.id.desc()).limit(_rows(most))
 
 
 def is_unpredictable(query: Query) -> bool:
@@ -161,33 +143,33 @@ def is_unpredictable(query: Query) -> bool:
     )
 
 
-def sample(schema: Schema, query: Query, size: int) -> Select[Any]:
+def sample(schema: Schema, query: Query, size: int) -> sa.Select[Any]:
     """The number of the first entries along the index that are of records the query finds."""
     first = query.order.columns[0]
     column = _ordered(first)
     ids = (
-        select(record_index.c.record_id)
+        sa.select(record_index.c.record_id)
         .where(_mine(schema, first.field), column.is_not(None))
         .order_by(column.desc() if first.descending else column.asc())
         .limit(_rows(size))
         .subquery("first")
     )
     return (
-        select(func.count())
+        sa.select(sa.func.count())
         .select_from(ids.join(record, record.c.id == ids.c.record_id))
         .where(*matching(schema, query, Route()))
     )
 
 
-def _along(schema: Schema, query: Query, after: Position, most: int) -> Iterator[Select[Any]]:
+def _along(schema: Schema, query: Query, after: Position, most: int) -> Iterator[sa.Select[Any]]:
     """The filled and the empty values of the first sort, in their order."""
     first = query.order.columns[0]
     own = [leaf for leaf in query.required if leaf.field.key == first.field.key]
     bounds = [(leaf, predicate) for leaf in own if (predicate := _entries(leaf)) is not None]
-    known = [_ordered(first)] if is_mirrored(first.field) else []
-    answered = [leaf for leaf, _ in bounds if is_exact(leaf.condition)]
+    known = [_ordered(first)] if ordering.is_mirrored(first.field) else []
+    answered = [leaf for leaf, _ in bounds if ordering.is_exact(leaf.condition)]
     start = (
-        select(*_shown(schema), *query.order.selected(*known))
+        sa.select(*_shown(schema), *query.order.selected(*known))
         .select_from(record)
         .join(record_index, record_index.c.record_id == record.c.id)
         .where(
@@ -206,33 +188,33 @@ def _along(schema: Schema, query: Query, after: Position, most: int) -> Iterator
         yield (_blank if blank else _filled)(query, start, after if begun else None)
 
 
-def _ordered(column: Column) -> Expression:
-    found = order_column(column.field)
+def _ordered(column: ordering.Column) -> Expression:
+    found = ordering.order_column(column.field)
     assert found is not None, "routes along an index are for fields that have an order"
     return found
 
 
-def _filled(query: Query, start: Select[Any], after: Position) -> Select[Any]:
+def _filled(query: Query, start: sa.Select[Any], after: Position) -> sa.Select[Any]:
     first, *others = query.order.columns
     column = _ordered(first)
     statement = start.where(column.is_not(None))
     if after is not None:
-        key = order_key(first.field, first.read(after[0]))
+        key = ordering.order_key(first.field, first.read(after[0]))
         if others:
             beyond = column <= key if first.descending else column >= key
             statement = statement.where(beyond, query.order.after(after))
         else:
-            here = tuple_(column, record_index.c.record_id)
-            there = tuple_(key, literal(after[-1], Uuid()))
+            here = sa.tuple_(column, record_index.c.record_id)
+            there = sa.tuple_(key, sa.literal(after[-1], sa.Uuid()))
             statement = statement.where(here < there if first.descending else here > there)
     directed = column.desc() if first.descending else column.asc()
     return statement.order_by(directed, *_rest(query))
 
 
-def _blank(query: Query, start: Select[Any], after: Position) -> Select[Any]:
-    statement = start.where(blank_entries())
+def _blank(query: Query, start: sa.Select[Any], after: Position) -> sa.Select[Any]:
+    statement = start.where(ordering.blank_entries())
     if after is not None:
-        here, last = record_index.c.record_id, literal(after[-1], Uuid())
+        here, last = record_index.c.record_id, sa.literal(after[-1], sa.Uuid())
         beyond = here < last if query.order.descending else here > last
         others = query.order.columns[1:]
         statement = statement.where(query.order.after(after) if others else beyond)
@@ -246,10 +228,10 @@ def _rest(query: Query) -> list[Expression]:
     return [*(column.clause for column in query.order.columns[1:]), directed]
 
 
-def figures_statement(schema: Schema, query: Query, route: Route) -> Select[Any]:
+def figures_statement(schema: Schema, query: Query, route: Route) -> sa.Select[Any]:
     """One row: every figure over all records of the query."""
     inputs = _inputs(schema, query, route, grouped=False)
-    return select(*_figures(query, inputs)).select_from(inputs)
+    return sa.select(*_figures(query, inputs)).select_from(inputs)
 
 
 def figures_of(query: Query, row: object) -> JsonObject:
@@ -261,23 +243,23 @@ def figures_of(query: Query, row: object) -> JsonObject:
     }
 
 
-def groups_statement(schema: Schema, query: Query, route: Route) -> Select[Any]:
+def groups_statement(schema: Schema, query: Query, route: Route) -> sa.Select[Any]:
     """Every group before its inner groups, with its count and its figures."""
     inputs = _inputs(schema, query, route, grouped=True)
     values = [inputs.c[f"level_{place}"] for place in range(len(query.levels))]
     order = query.levels[0].order(values[0])
-    is_outer: Expression = literal(0)
+    is_outer: Expression = sa.literal(0)
     groups: list[Expression] = [*values]
     if len(values) > 1:
         # Only here: PostgreSQL does not compute grouping sets in parallel.
-        is_outer = func.grouping(*values)
-        groups = [func.grouping_sets(values[0], tuple_(*values))]
+        is_outer = sa.func.grouping(*values)
+        groups = [sa.func.grouping_sets(values[0], sa.tuple_(*values))]
         order += [is_outer.desc(), *query.levels[1].order(values[1])]
     return (
-        select(
+        sa.select(
             *values,
             is_outer.label("is_outer"),
-            func.count().label("records"),
+            sa.func.count().label("records"),
             *_figures(query, inputs),
         )
         .group_by(*groups)
@@ -286,28 +268,28 @@ def groups_statement(schema: Schema, query: Query, route: Route) -> Select[Any]:
     )
 
 
-def _figures(query: Query, inputs: Subquery) -> list[Expression]:
+def _figures(query: Query, inputs: sa.Subquery) -> list[Expression]:
     return [
         figure.of(inputs.c[f"value_{place}"], inputs.c[f"blank_{place}"]).label(f"figure_{place}")
         for place, figure in enumerate(query.figures)
     ]
 
 
-def _inputs(schema: Schema, query: Query, route: Route, *, grouped: bool) -> Subquery:
+def _inputs(schema: Schema, query: Query, route: Route, *, grouped: bool) -> sa.Subquery:
     """The values that groups and figures need of each record of the query.
 
     Computed below them: then an expression that holds bound values is written once.
     """
     columns: list[Expression] = []
-    source: FromClause = record
+    source: sa.FromClause = record
     for place, figure in enumerate(query.figures):
         value, blank = figure.inputs
         columns += [value.label(f"value_{place}"), blank.label(f"blank_{place}")]
     for place, level in enumerate(query.levels if grouped else ()):
         columns.append(level.value.label(f"level_{place}"))
         if level.elements is not None:
-            source = source.outerjoin(level.elements, true())
-    found = select(*columns).select_from(source).where(*matching(schema, query, route))
+            source = source.outerjoin(level.elements, sa.true())
+    found = sa.select(*columns).select_from(source).where(*matching(schema, query, route))
     return found.subquery("found")
 
 

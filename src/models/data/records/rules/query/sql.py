@@ -10,30 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    Boolean,
-    ColumnElement,
-    DateTime,
-    FromClause,
-    Numeric,
-    Select,
-    Text,
-    Uuid,
-    and_,
-    any_,
-    case,
-    cast,
-    distinct,
-    false,
-    func,
-    literal,
-    not_,
-    or_,
-    select,
-    true,
-    union_all,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeEngine
 
@@ -47,9 +24,9 @@ from models.data.records.rules.links import side_of
 from models.data.records.rules.query.filters import Leaf, RecordFilter
 from models.data.records.tables import record, record_link
 
-Expression = ColumnElement[Any]
+Expression = sa.ColumnElement[Any]
 
-_MOMENT_TYPE = DateTime(timezone=True)
+_MOMENT_TYPE = sa.DateTime(timezone=True)
 
 _UNICODE = "pg_c_utf8"
 """The built-in collation whose lower() knows more than ASCII, in any locale of the server."""
@@ -64,33 +41,33 @@ class Extracted:
     bind: Callable[[Any], Any] = lambda value: value
 
     def literal(self, value: object) -> Expression:
-        return literal(self.bind(value), self.sql_type)
+        return sa.literal(self.bind(value), self.sql_type)
 
 
 _COLUMNS: dict[FieldKind, Extracted] = {
-    FieldKind.AUTO_NUMBER: Extracted(cast(record.c.number, Numeric), Numeric()),
+    FieldKind.AUTO_NUMBER: Extracted(sa.cast(record.c.number, sa.Numeric), sa.Numeric()),
     FieldKind.CREATED_AT: Extracted(record.c.created_at, _MOMENT_TYPE),
     FieldKind.UPDATED_AT: Extracted(record.c.updated_at, _MOMENT_TYPE),
-    FieldKind.CREATED_BY: Extracted(record.c.created_by_user_id, Uuid(as_uuid=False)),
-    FieldKind.UPDATED_BY: Extracted(record.c.updated_by_user_id, Uuid(as_uuid=False)),
+    FieldKind.CREATED_BY: Extracted(record.c.created_by_user_id, sa.Uuid(as_uuid=False)),
+    FieldKind.UPDATED_BY: Extracted(record.c.updated_by_user_id, sa.Uuid(as_uuid=False)),
 }
 
 
 def extract(field: FieldSpec) -> Extracted:
     """The value of a field that holds one value per record; no timer is empty."""
     if field.title:
-        return Extracted(record.c.title.collate("C"), Text())
+        return Extracted(record.c.title.collate("C"), sa.Text())
     if field.kind in _COLUMNS:
         return _COLUMNS[field.kind]
     found = _FORMS[value_form(field)](json_of(field))
     if field.kind is FieldKind.TIMER:
-        return Extracted(func.coalesce(found.expression, 0), found.sql_type)
+        return Extracted(sa.func.coalesce(found.expression, 0), found.sql_type)
     return found
 
 
 def fold(text: Expression) -> Expression:
     """A text without the case of its letters."""
-    return func.lower(text.collate(_UNICODE))
+    return sa.func.lower(text.collate(_UNICODE))
 
 
 def json_of(field: FieldSpec) -> Expression:
@@ -102,7 +79,7 @@ def json_of(field: FieldSpec) -> Expression:
 
 def json_type(field: FieldSpec) -> Expression:
     """`string`, `number`, … or NULL when the key is absent."""
-    return func.jsonb_typeof(json_of(field))
+    return sa.func.jsonb_typeof(json_of(field))
 
 
 def _plain(stored: Expression) -> Expression:
@@ -112,37 +89,37 @@ def _plain(stored: Expression) -> Expression:
 
 
 def _guarded(stored: Expression, json_kind: str, expression: Expression) -> Expression:
-    return case((func.jsonb_typeof(stored) == json_kind, expression))
+    return sa.case((sa.func.jsonb_typeof(stored) == json_kind, expression))
 
 
 def _text(stored: Expression) -> Extracted:
-    return Extracted(_guarded(stored, "string", _plain(stored)).collate("C"), Text())
+    return Extracted(_guarded(stored, "string", _plain(stored)).collate("C"), sa.Text())
 
 
 def _like(stored: Expression, pattern: str) -> Expression:
     """Text of a fixed width, whose order as text is that of what it stands for."""
-    return case((_plain(stored).like(pattern), _plain(stored))).collate("C")
+    return sa.case((_plain(stored).like(pattern), _plain(stored))).collate("C")
 
 
 def _number(stored: Expression) -> Extracted:
-    return Extracted(_guarded(stored, "number", cast(_plain(stored), Numeric)), Numeric())
+    return Extracted(_guarded(stored, "number", sa.cast(_plain(stored), sa.Numeric)), sa.Numeric())
 
 
 def _boolean(stored: Expression) -> Extracted:
-    checked = _guarded(stored, "boolean", cast(_plain(stored), Boolean))
-    return Extracted(func.coalesce(checked, False), Boolean())
+    checked = _guarded(stored, "boolean", sa.cast(_plain(stored), sa.Boolean))
+    return Extracted(sa.func.coalesce(checked, False), sa.Boolean())
 
 
 def _day(stored: Expression) -> Extracted:
-    return Extracted(_like(stored, "____-__-__"), Text())
+    return Extracted(_like(stored, "____-__-__"), sa.Text())
 
 
 def _moment(stored: Expression) -> Extracted:
-    return Extracted(_like(stored, "____-__-__T__:__:__.___Z"), Text(), _moment_text)
+    return Extracted(_like(stored, "____-__-__T__:__:__.___Z"), sa.Text(), _moment_text)
 
 
 def _time(stored: Expression) -> Extracted:
-    return Extracted(_like(stored, "__:__%"), Text())
+    return Extracted(_like(stored, "__:__%"), sa.Text())
 
 
 def _moment_text(value: object) -> object:
@@ -162,13 +139,13 @@ _FORMS: dict[ValueForm, Callable[[Expression], Extracted]] = {
 _OTHER = record.alias("linked")
 
 
-def linked(field: FieldSpec) -> Select[Any]:
+def linked(field: FieldSpec) -> sa.Select[Any]:
     """Ids of the records a relation field of the record points at, those in the trash left out."""
     side = side_of(field)
     ends = [(record_link.c.record_id, record_link.c.target_id, side.forward)]
     ends.append((record_link.c.target_id, record_link.c.record_id, side.backward))
     ways = [
-        select(other_end.label("id"))
+        sa.select(other_end.label("id"))
         .join(_OTHER, _OTHER.c.id == other_end)
         .where(
             record_link.c.workspace_id == record.c.workspace_id,
@@ -181,20 +158,22 @@ def linked(field: FieldSpec) -> Select[Any]:
         for own_end, other_end, shown in ends
         if shown
     ]
-    ids = union_all(*ways).subquery("ends") if len(ways) > 1 else ways[0].subquery("ends")
-    return select(ids.c.id).correlate(record)
+    ids = sa.union_all(*ways).subquery("ends") if len(ways) > 1 else ways[0].subquery("ends")
+    return sa.select(ids.c.id).correlate(record)
 
 
 def links_any(field: FieldSpec, targets: Sequence[str]) -> Expression:
     """True when the field points at one of these records."""
     found = linked(field)
-    return found.where(found.selected_columns.id == any_(_ids(targets))).exists()
+    return found.where(found.selected_columns.id == sa.any_(_ids(targets))).exists()
 
 
 def links_all(field: FieldSpec, targets: Sequence[str]) -> Expression:
     """True when the field points at every one of these records."""
     ids = linked(field).subquery("linked_ids")
-    found = select(func.count(distinct(ids.c.id))).where(ids.c.id == any_(_ids(targets)))
+    found = sa.select(sa.func.count(sa.distinct(ids.c.id))).where(
+        ids.c.id == sa.any_(_ids(targets))
+    )
     return found.scalar_subquery() == len(set(targets))
 
 
@@ -203,13 +182,13 @@ def links_none(field: FieldSpec) -> Expression:
     return ~linked(field).exists()
 
 
-def linked_rows(field: FieldSpec) -> FromClause:
+def linked_rows(field: FieldSpec) -> sa.FromClause:
     """One row `id` for each record the field points at, to be joined to the record."""
     return linked(field).correlate(record).distinct().lateral(f"linked_by_{field.id.hex}")
 
 
 def _ids(targets: Sequence[str]) -> Expression:
-    return literal([Id(target) for target in targets], ARRAY(Uuid))
+    return sa.literal([Id(target) for target in targets], sa.ARRAY(sa.Uuid))
 
 
 _NOTHING = ("null", '""', "[]", "{}")
@@ -222,11 +201,11 @@ def filter_condition(tree: RecordFilter) -> Expression:
         case Leaf(field, condition):
             return _of_field(field, condition)
         case Not(part):
-            return not_(filter_condition(part))
+            return sa.not_(filter_condition(part))
         case AllOf(parts):
-            return and_(true(), *(filter_condition(part) for part in parts))
+            return sa.and_(sa.true(), *(filter_condition(part) for part in parts))
         case AnyOf(parts):
-            return or_(false(), *(filter_condition(part) for part in parts))
+            return sa.or_(sa.false(), *(filter_condition(part) for part in parts))
 
 
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
@@ -243,20 +222,20 @@ def search_condition(text: str, fields: FieldSpecs) -> Expression:
     title = _contains(record.c.title, text, Anchor.ANYWHERE)
     if not keys:
         return title
-    pair = func.jsonb_each_text(record.c.data).table_valued("key", "value")
+    pair = sa.func.jsonb_each_text(record.c.data).table_valued("key", "value")
     value = (
-        select(literal(1))
+        sa.select(sa.literal(1))
         .where(
-            pair.c.key == any_(literal(keys, ARRAY(Text))),
+            pair.c.key == sa.any_(sa.literal(keys, sa.ARRAY(sa.Text))),
             _contains(pair.c.value, text, Anchor.ANYWHERE),
         )
         .exists()
     )
     if _ESCAPED.search(text):
-        return or_(title, value)
+        return sa.or_(title, value)
     # Most records have the text nowhere, which the document says without being taken apart.
-    document = _contains(cast(record.c.data, Text), text, Anchor.ANYWHERE)
-    return or_(title, and_(document, value))
+    document = _contains(sa.cast(record.c.data, sa.Text), text, Anchor.ANYWHERE)
+    return sa.or_(title, sa.and_(document, value))
 
 
 def _of_field(field: FieldSpec, condition: Condition) -> Expression:
@@ -266,7 +245,7 @@ def _of_field(field: FieldSpec, condition: Condition) -> Expression:
         case Has(elements, every):
             return _has(field, elements, every)
         case Substring(text, anchor):
-            return func.coalesce(_contains(extract(field).expression, text, anchor), False)
+            return sa.func.coalesce(_contains(extract(field).expression, text, anchor), False)
         case In(members):
             return _in(extract(field), members)
         case Range():
@@ -274,8 +253,8 @@ def _of_field(field: FieldSpec, condition: Condition) -> Expression:
 
 
 def _in(value: Extracted, members: tuple[Any, ...]) -> Expression:
-    bound = literal([value.bind(member) for member in members], ARRAY(value.sql_type))
-    return func.coalesce(value.expression == any_(bound), False)
+    bound = sa.literal([value.bind(member) for member in members], sa.ARRAY(value.sql_type))
+    return sa.func.coalesce(value.expression == sa.any_(bound), False)
 
 
 def _range(value: Extracted, span: Range) -> Expression:
@@ -286,7 +265,7 @@ def _range(value: Extracted, span: Range) -> Expression:
     if span.high is not None:
         high = value.literal(span.high)
         bounds.append(value.expression <= high if span.with_high else value.expression < high)
-    return func.coalesce(and_(*bounds), False)
+    return sa.func.coalesce(sa.and_(*bounds), False)
 
 
 def _contains(value: Expression, text: str, anchor: Anchor) -> Expression:
@@ -297,7 +276,7 @@ def _contains(value: Expression, text: str, anchor: Anchor) -> Expression:
         Anchor.START: f"{piece}%",
         Anchor.END: f"%{piece}",
     }[anchor]
-    return fold(value).like(fold(literal(pattern, Text)), escape="\\")
+    return fold(value).like(fold(sa.literal(pattern, sa.Text)), escape="\\")
 
 
 def _has(field: FieldSpec, elements: tuple[Any, ...], every: bool) -> Expression:
@@ -305,27 +284,29 @@ def _has(field: FieldSpec, elements: tuple[Any, ...], every: bool) -> Expression
         return links_all(field, elements) if every else links_any(field, elements)
     json_value = json_of(field)
     if every:
-        condition = json_value.contains(literal(list(elements), JSONB))
+        condition = json_value.contains(sa.literal(list(elements), JSONB))
     elif value_form(field) is ValueForm.VALUES:
-        condition = or_(false(), *(json_value.contains(literal([one], JSONB)) for one in elements))
+        condition = sa.or_(
+            sa.false(), *(json_value.contains(sa.literal([one], JSONB)) for one in elements)
+        )
     else:
-        condition = json_value.has_any(literal(list(elements), ARRAY(Text)))
-    return func.coalesce(and_(json_type(field) == "array", condition), False)
+        condition = json_value.has_any(sa.literal(list(elements), sa.ARRAY(sa.Text)))
+    return sa.func.coalesce(sa.and_(json_type(field) == "array", condition), False)
 
 
 def empty(field: FieldSpec) -> Expression:
     """True when a record has no value of a field."""
     match value_form(field):
         case ValueForm.TEXT | ValueForm.OPTION:
-            return func.coalesce(extract(field).expression, "") == ""
+            return sa.func.coalesce(extract(field).expression, "") == ""
         case ValueForm.OPTIONS | ValueForm.USERS | ValueForm.FILES | ValueForm.VALUES:
-            filled = and_(json_type(field) == "array", json_of(field) != literal([], JSONB))
-            return not_(func.coalesce(filled, False))
+            filled = sa.and_(json_type(field) == "array", json_of(field) != sa.literal([], JSONB))
+            return sa.not_(sa.func.coalesce(filled, False))
         case ValueForm.RECORDS:
             return links_none(field)
         case ValueForm.BOOLEAN:
-            return func.coalesce(json_type(field) != "boolean", True)
+            return sa.func.coalesce(json_type(field) != "boolean", True)
         case ValueForm.OPAQUE:
-            return func.coalesce(cast(json_of(field), Text).in_(_NOTHING), True)
+            return sa.func.coalesce(sa.cast(json_of(field), sa.Text).in_(_NOTHING), True)
         case _:
             return extract(field).expression.is_(None)
