@@ -17,6 +17,11 @@ EXEMPT = {
 """Place (`src/models/x.py` or `src/models/x.py:function`) and why it may be longer."""
 
 
+PACKAGES = {"activities", "api", "cli", "models", "runtime", "workflows"}
+IMPORTED_BY_NAME = {"errors", "tables"}
+LONG_IMPORTS = 30
+"""Imports of several lines: the name of the module is taken in the file. The number only falls."""
+
 SMALL = {
     "models/core/statements.py": "stores of many resources write many rows at once by it",
     # What many import, and is of no one of them.
@@ -116,6 +121,23 @@ def test_files_and_functions_are_short() -> None:
 def test_functions_of_tests_are_short() -> None:
     tests = (ROOT / "tests").rglob("*.py")
     assert list(long_functions(tests)) == []
+
+
+def long_imports(paths: Iterable[Path]) -> Iterator[str]:
+    """Imports of names of a module of ours that take several lines."""
+    for path in paths:
+        for node in ast.walk(tree(path)):
+            if not isinstance(node, ast.ImportFrom) or node.module is None:
+                continue
+            package, module = node.module.partition(".")[0], node.module.rpartition(".")[2]
+            taken = (node.end_lineno or 0) - node.lineno + 1
+            if package in PACKAGES and module not in IMPORTED_BY_NAME and taken > 1:
+                yield f"{named(path)}: {node.module}"
+
+
+def test_modules_are_imported_rather_than_many_names() -> None:
+    found = list(long_imports(files()))
+    assert len(found) <= LONG_IMPORTS, "\n".join(found)
 
 
 def test_a_small_file_has_a_reason() -> None:
