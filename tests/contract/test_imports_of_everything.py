@@ -30,7 +30,7 @@ from models.workspace.legacy_imports.queries import (
     get_run,
 )
 from models.workspace.legacy_imports.rules import IMPORT_STAGES, ImportStage
-from models.workspace.legacy_imports.stages import Held, verify_counts
+from models.workspace.legacy_imports.stages import Held
 from models.workspace.legacy_imports.tables import legacy_import_workspace
 from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
@@ -261,8 +261,8 @@ def _failing_once(stage: ImportStage) -> Iterator[None]:
             raise ConflictError("Not today.")
         return await original(work, held, *rest)
 
-    name = "verify_counts" if stage == ImportStage.VERIFYING else "stages.end_stage"
-    original = verify_counts if stage == ImportStage.VERIFYING else stages.end_stage
+    name = "stages.verify_counts" if stage == ImportStage.VERIFYING else "stages.end_stage"
+    original = stages.verify_counts if stage == ImportStage.VERIFYING else stages.end_stage
     with patch(f"activities.legacy_imports.{name}", fail):
         yield
 

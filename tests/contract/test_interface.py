@@ -35,7 +35,8 @@ WITHOUT_VALUE = {
         nodeRuns[].input nodeRuns[].output nodeRuns[].error nodeRuns[].startedAt
         nodeRuns[].completedAt""",
     "Restore automation version": """nextRunAt graph.failureAutomationId graph.triggerPosition
-        graph.nodes[].actionId graph.nodes[].label graph.nodes[].position graph.nodes[].retry""",
+        graph.notes graph.nodes[].actionId graph.nodes[].label graph.nodes[].position
+        graph.nodes[].retry""",
     "Cancel automation run": "error startNodeId replayOfRunId nodeRuns[].error",
     "Browse connection": "resources[].metadata resources[].parentExternalId",
     "Duplicate database": """description icon parentItemId fields[].defaultValue

@@ -50,7 +50,7 @@ async def write(page: Page, name: str, text: str) -> None:
 async def new_database(page: Page, person: Person) -> None:
     """Make an empty database, and look at its fields."""
     await page.open(f"{person.home}/databases/new")
-    await page.write("#label", "Goods")
+    await page.write("#f-label", "Goods")
     await page.click("form.choose .primary")
     await page.until("document.querySelector('a[href$=\"/fields\"]') !== null")
     await page.click("a[href$='/fields']")

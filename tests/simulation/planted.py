@@ -243,8 +243,7 @@ def a_pause_leaves_what_is_in_line(patch: Patch) -> None:
     async def none(*_: Any) -> int:
         return 0
 
-    patch.setattr(pause_commands, "gather", none)
-    patch.setattr(release, "gather", none)
+    patch.setattr(pause_commands, "gather_starts", none)
 
 
 def runs_are_accepted_without_a_start(patch: Patch) -> None:

@@ -282,6 +282,8 @@ class Client:
                 assert before is not None
                 if not before.is_open:
                     raise WorkflowAlreadyStartedError(id_, type_)
+            if more.get("start_signal") is not None:
+                self.server.signal(self.server.executions[id_], more["start_signal"], ())
 
     def get_workflow_handle(self, workflow_id: str) -> "Handle":
         return Handle(self.server, workflow_id)

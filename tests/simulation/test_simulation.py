@@ -81,6 +81,14 @@ def test_no_promise_is_broken(player: Player) -> None:
         player.play(seed)
 
 
+@pytest.mark.parametrize("seed", [145, 232])
+def test_a_scheduled_run_that_waits_hears_of_its_slot_and_of_its_end(
+    player: Player, seed: int
+) -> None:
+    """A pause takes the start of a run that the fire of its schedule has started already."""
+    player.play(seed)
+
+
 def test_a_seed_plays_the_same_steps_again(player: Player) -> None:
     for seed in range(3):
         assert player.play(seed) == player.play(seed)

@@ -286,6 +286,7 @@ class ExecutionDeliveries:
                 id_reuse_policy=_REUSE[restarts is not None],
                 memo=memo_of(row.request),
                 request_eager_start=self._eager,
+                start_signal=row.request.get("signal"),
                 static_summary=row.request.get("summary"),
                 priority=fairness(row.workspace_id, family, row.request.get("weight", 1)),
                 search_attributes=search_attributes(str(row.workspace_id), row.request, family),

@@ -48,6 +48,8 @@ class StartRequest(TypedDict):
     """The row only has a turn in its line: its caller starts the execution then, as its child."""
     execution: NotRequired[str]
     """For work that continues after it had ended: the suffix of the id of the execution."""
+    signal: NotRequired[str]
+    """A signal to the execution, for work that a workflow may have started as its child already."""
 
 
 class CancelRequest(TypedDict):
@@ -157,10 +159,18 @@ async def append_all(work: UnitOfWork, intents: Sequence[IntentArguments]) -> No
         await work.execute(sa.insert(outbox).values(**_VALUES), values)
 
 
+def may_have_begun(request: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    """The condition that a start carries a signal, for an execution that may be there already."""
+    return request["signal"].astext.is_not(None)
+
+
 async def withdraw_starts(
     work: UnitOfWork, subject_ids: Collection[uuid.UUID]
 ) -> frozenset[uuid.UUID]:
-    """Delete the starts that no relay has claimed; returns their subjects."""
+    """Delete the starts that no relay has claimed; returns their subjects, which never began.
+
+    A start with a signal is not among them: a workflow may have started its subject as a child.
+    """
     unclaimed = (
         sa.select(outbox.c.id)
         .where(
@@ -171,8 +181,13 @@ async def withdraw_starts(
         # A row that a relay claims at this moment counts as claimed.
         .with_for_update(skip_locked=True)
     )
-    taken_back = sa.delete(outbox).where(outbox.c.id.in_(unclaimed)).returning(outbox.c.subject_id)
-    return frozenset(row.subject_id for row in await work.rows(taken_back))
+    taken_back = (
+        sa.delete(outbox)
+        .where(outbox.c.id.in_(unclaimed))
+        .returning(outbox.c.subject_id, may_have_begun(outbox.c.request).label("may_have_begun"))
+    )
+    rows = await work.rows(taken_back)
+    return frozenset(row.subject_id for row in rows if not row.may_have_begun)
 
 
 async def waits_in_line(work: UnitOfWork, subject_id: uuid.UUID) -> bool:

@@ -14,6 +14,7 @@ from activities.sources import fetching, requests
 from activities.sources.fetching import Fetched, HttpSource, fetch_pages
 from activities.sources.readers.opening import open_table
 from models.sources.data_sources.rules import DataSourceKind
+from models.sources.tabular.rules import options as tabular_options
 from models.sources.tabular.rules.options import TableFormat, read_options
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.outbound.client import OutboundClient
@@ -209,7 +210,8 @@ async def test_more_than_a_source_may_hold_is_refused(
     assert numbers(found) == [0, 1, 2], "what the config leaves out is left out"
     for name, most in [("MAX_PAGES", 3), ("MAX_ROWS", 2), ("MAX_FETCH_BYTES", 20)]:
         with monkeypatch.context() as patched:
-            patched.setattr(fetching, name, most)
+            patched.setattr(fetching, name, most, raising=False)
+            patched.setattr(tabular_options, name, most, raising=False)
             patched.setattr(requests, name, most, raising=False)
             problem = await fetch.problem(
                 *pages, pagination={**by_page, "maxPages": fetching.MAX_PAGES}

@@ -119,7 +119,7 @@ ACTS = {
 """The tests of each act. The last one does it by the keyboard alone: no act is without keys."""
 
 
-def tests_of(name: str) -> set[str]:
+def names_of_tests(name: str) -> set[str]:
     """The tests of a file below the folder of pages."""
     tree = ast.parse((PAGES / name).read_text(encoding="utf-8"))
     functions = (each for each in tree.body if isinstance(each, ast.AsyncFunctionDef))
@@ -131,7 +131,7 @@ def test_each_act_has_a_test_and_one_by_keys() -> None:
     for act, places in ACTS.items():
         for place in places:
             name, _, test = place.partition(":")
-            assert test in tests_of(name), (act, place)
+            assert test in names_of_tests(name), (act, place)
         assert "keys" in places[-1], act
 
 

@@ -67,8 +67,8 @@ async def test_an_account_is_connected_by_keys_alone(page: Page, person: Person)
 
 async def test_a_starter_is_begun_with_by_keys_alone(page: Page, person: Person) -> None:
     await page.open(f"{person.home}/automations/new")
-    await enter(page, ".starters a", "form.choose #label")
-    hand = await reach(page, "#label")
+    await enter(page, ".starters a", "form.form #f-label")
+    hand = await reach(page, "#f-label")
     await hand.key("a", 2)
     await hand.type("By keys")
     await hand.key("Enter")

@@ -133,7 +133,7 @@ async def test_an_automation_is_built_tested_published_and_called_in_ninety_seco
     await page.open(f"{person.home}/automations/new?starter=blank")
     hand = Hand(page)
     await hand.look()
-    await hand.click("#label")
+    await hand.click("#f-label")
     await hand.type("Order")
     await hand.key("Enter")
     await page.until("document.getElementById('editor')?.dataset.ready === 'true'")

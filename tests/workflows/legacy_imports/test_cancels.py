@@ -49,7 +49,7 @@ async def test_workspaces_finished_before_a_cancel_are_released(admin: Administr
     async def is_done() -> bool:
         return bool((await admin.get(run["id"]))["workspaces"][0]["stage"] == "done")
 
-    with patch("activities.legacy_imports.verify_counts", refuse):
+    with patch("activities.legacy_imports.stages.verify_counts", refuse):
         await admin.decide(run["id"], "start")
         await eventually(is_done, "the first workspace")
         await admin.decide(run["id"], "cancel")

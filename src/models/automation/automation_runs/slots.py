@@ -261,6 +261,10 @@ def start_request(
         "source": source,
         "weight": outbox.AWAITED if source in _AWAITED and not in_bulk else 1,
     }
+    if source is RunSource.SCHEDULE:
+        # Its fire may have started it, and then it waits for its slot, or for the end of a pause.
+        # Two intents, one that starts and one that signals, could be parted by a pause.
+        request["signal"] = ADMITTED
     if attributes:
         request["attributes"] = dict(attributes)
     return request
@@ -316,17 +320,17 @@ async def append_starts(work: UnitOfWork, run_ids: Sequence[Id]) -> None:
     """Start runs that were accepted earlier and waited for a slot; under a pause they rest.
 
     A run that another run waits for was started by that one, so it is only signalled that it has
-    its slot. The run of a schedule is started and signalled: its fire may have started it already.
+    its slot.
     """
     if not run_ids:
         return
     for row in await _ACCEPTED.rows(work, {"run_ids": list(run_ids)}):
-        source = RunSource(row.source)
-        if row.parent_run_id is None:
-            intent = start_intent(row.workspace_id, row.id, row, source, row.attributes)
-            await _append(work, row, intent)
-        if row.parent_run_id is not None or source is RunSource.SCHEDULE:
-            await _append(work, row, admitted_intent(row.workspace_id, row.id))
+        intent = (
+            start_intent(row.workspace_id, row.id, row, RunSource(row.source), row.attributes)
+            if row.parent_run_id is None
+            else admitted_intent(row.workspace_id, row.id)
+        )
+        await _append(work, row, intent)
 
 
 async def _append(work: UnitOfWork, row: _AcceptedRun, intent: outbox.IntentArguments) -> None:

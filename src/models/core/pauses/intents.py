@@ -162,9 +162,14 @@ async def withdraw_intents(work: UnitOfWork, work_ids: Collection[Id]) -> frozen
     gone = await work.rows(
         sa.delete(resting_intent)
         .where(_resting.work_id.in_(sorted(work_ids)))
-        .returning(_resting.work_id, _resting.intent)
+        .returning(
+            _resting.work_id,
+            _resting.intent,
+            outbox.may_have_begun(_resting.request).label("may_have_begun"),
+        )
     )
-    return frozenset(row.work_id for row in gone if row.intent == Intent.START)
+    starts = (row for row in gone if row.intent == Intent.START)
+    return frozenset(row.work_id for row in starts if not row.may_have_begun)
 
 
 def is_resting(work_id: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:

@@ -118,7 +118,7 @@ def test_a_wrong_shape_is_refused_at_its_place(given: Any, path: str) -> None:
         ),
         (
             {"kind": "record_matches", "databaseId": "d", "filter": {"not": {"field": "record.a"}}},
-            "triggerConfig.filter.not: A filter is",
+            "triggerConfig.filter.not: Use {field, op, value}",
         ),
         (
             {"kind": "record_created", "databaseId": "d", "fieldKeys": ["a"]},
