@@ -16,7 +16,7 @@ from tests.support.patience import eventually
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=20), pytest.mark.long]
 
-ONE_AT_A_TIME = "from models.messages.deliveries import starts; starts.LINE_ROOM = 1"
+ONE_AT_A_TIME = "from models.messages.deliveries import lines; lines.LINE_ROOM = 1"
 EVENTS, BEFORE = 12, 4
 
 

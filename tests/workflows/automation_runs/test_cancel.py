@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from activities.automation_runs import outside_nodes, quick_nodes, waits
+from activities.automation_runs import outside_nodes, quick_nodes
+from activities.automation_runs.nodes import resolution
 from activities.automation_runs.nodes.resolution import ResolvedNode, resolve_parameters
 from models.automation.automation_runs.rules import OPEN_NODE
 from models.core.base import Id
@@ -99,7 +100,7 @@ async def test_a_node_on_its_way_to_the_gate_does_not_pass_it(
         await released.wait()
         return await resolve_parameters(*given)
 
-    for module in (quick_nodes, outside_nodes, waits):
+    for module in (quick_nodes, outside_nodes, resolution):
         monkeypatch.setattr(module, "resolve_parameters", held)
     automation = await engine.publish(
         graph(node("it", kind, **config), NEXT, edges=[("it", "next")])
