@@ -161,7 +161,8 @@ async def append_all(work: UnitOfWork, intents: Sequence[IntentArguments]) -> No
 
 def may_have_begun(request: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """The condition that a start carries a signal, for an execution that may be there already."""
-    return request["signal"].astext.is_not(None)
+    condition: sa.ColumnElement[bool] = request["signal"].astext.is_not(None)
+    return condition
 
 
 async def withdraw_starts(

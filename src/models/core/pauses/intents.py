@@ -159,7 +159,7 @@ async def append_intent(
 
 async def withdraw_intents(work: UnitOfWork, work_ids: Collection[Id]) -> frozenset[Id]:
     """Delete what rests of closed work; returns those whose start rested, which never began."""
-    gone = await work.rows(
+    rows = await work.rows(
         sa.delete(resting_intent)
         .where(_resting.work_id.in_(sorted(work_ids)))
         .returning(
@@ -168,7 +168,7 @@ async def withdraw_intents(work: UnitOfWork, work_ids: Collection[Id]) -> frozen
             outbox.may_have_begun(_resting.request).label("may_have_begun"),
         )
     )
-    starts = (row for row in gone if row.intent == Intent.START)
+    starts = (row for row in rows if row.intent == Intent.START)
     return frozenset(row.work_id for row in starts if not row.may_have_begun)
 
 
