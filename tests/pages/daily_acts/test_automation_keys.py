@@ -188,7 +188,6 @@ async def test_failures_of_a_kind_are_opened_by_keys_alone(page: Page, person: P
     assert "Too large." in await page.text("main")
 
 
-@pytest.mark.skip(reason="the keys of the canvas are not proven from end to end")
 async def test_a_failed_run_is_read_and_retried_by_keys_alone(
     page: Page, person: Person, serve: Serve
 ) -> None:
@@ -254,7 +253,6 @@ async def test_a_secret_is_chosen_and_a_call_is_copied_by_keys_alone(
     await page.until(f"{one(copy)}.innerText === 'Copied'")
 
 
-@pytest.mark.skip(reason="the keys of the canvas are not proven from end to end")
 async def test_nodes_are_reached_added_and_asked_for_their_menu_by_keys_alone(
     page: Page, person: Person
 ) -> None:

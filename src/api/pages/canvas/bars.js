@@ -109,7 +109,7 @@ function runBar(editor) {
       run.error ? h("span", { class: "problem" }, ` ${run.error}`) : null]),
     ...(isOpen ? approvals(editor) : []),
     isOpen ? button("Cancel", () => testing.cancel(), { class: "small" }) : null,
-    hasFailed && run.source !== "test" ? button("Retry from failed node", () => editor.retry(), { class: "small primary", title: "Uses this draft, and the outputs of nodes that succeeded. Calls are real." }) : null,
+    hasFailed && run.source !== "test" ? button("Retry from failed node", () => editor.retry(), { class: "small primary", title: "Uses the graph on the canvas, and the outputs of nodes that succeeded. Calls are real." }) : null,
     h("a", { class: "button small", href: `/runs/${run.id}` }, "View run"),
     button("Close", () => testing.close(), { class: "small", "aria-label": "Hide the run" }),
   ]);

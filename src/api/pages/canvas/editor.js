@@ -210,6 +210,10 @@ class Editor {
     return document;
   }
 
+  deselect() {
+    this.selection.value = none();
+  }
+
   remove() {
     const edges = [...this.selection.value.edges];
     const isEdges = edges.length > 0 && this.selection.value.nodes.size === 0;
@@ -217,7 +221,7 @@ class Editor {
     if (nodes.length + notes.length + edges.length === 0) return;
     const next = graph.remove(this.disconnect(edges), { nodes, notes });
     this.edit(JSON.stringify(next) === JSON.stringify(this.document.value) ? this.document.value : next);
-    this.selection.value = none();
+    this.deselect();
     if ([...nodes, ...notes].includes(this.at.focused)) this.at.focused = null;
   }
 
@@ -365,7 +369,7 @@ class Editor {
   async retry() {
     await this.tried(async () => {
       if (!(await this.draft.flush())) throw new Error("The draft isn't saved yet. Fix its problems, then retry.");
-      await this.testing.retry();
+      await this.testing.retry(this.shown.draftVersionId ? "draft" : "published");
     });
   }
 

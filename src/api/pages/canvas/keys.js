@@ -41,7 +41,7 @@ function command(editor, { key, ctrlKey, metaKey, shiftKey, target }) {
     "?": () => { editor.at.dialog = { name: "help" }; }, d: () => editor.disable(),
     ...(onCanvas ? { Delete: () => editor.remove(), Backspace: () => editor.remove() } : {}),
     ...(isNode ? { c: () => { editor.at.dialog = { name: "connect", from: focused }; }, a: addAfter, "+": addAfter } : {}),
-    Escape: () => { if (editor.at.opened !== null) editor.close(); else editor.selection.value = none(); },
+    Escape: () => { if (editor.at.opened !== null) editor.close(); else editor.deselect(); },
   }[name];
 }
 

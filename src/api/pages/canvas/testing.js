@@ -114,8 +114,8 @@ export class Testing {
     await this.start("run-from-node", body);
   }
 
-  /** Retry the failed run that is shown with the draft, from where it failed. */
-  retry = () => this.start(`runs/${this.shown.run.id}/retry`, { from: "failed", version: "draft" });
+  /** Retry the failed run that is shown with the draft or the published version, from where it failed. */
+  retry = (version) => this.start(`runs/${this.shown.run.id}/retry`, { from: "failed", version });
 
   /** Decide the approval that the run which is shown waits for. */
   decide = (nodeId, decision) => act(`${this.path}/runs/${this.shown.run.id}/nodes/${encodeURIComponent(nodeId)}/resume`, { decision });

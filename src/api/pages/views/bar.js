@@ -8,7 +8,6 @@ import { call, facts, fieldsByKey, withParts } from "./store.js";
 
 const { computed, h, reactive, ref, watch } = globalThis.Vue;
 
-const PARTS = ["filter", "sorts", "groupBy", "aggregates", "fields", "colors"];
 const GRANULARITIES = ["day", "week", "month", "quarter", "year"];
 const asList = (value) => (Array.isArray(value) ? value : value ? [value] : []);
 const isSame = (one, other) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null);

@@ -1,7 +1,7 @@
 // What happens when: the events of a calendar as spans of time on the clock of the reader, and their
 // moves. A place in time is a number of seconds on that clock, so that days all have 24 hours.
 
-import { clockText, daysBetween, firstOfMonth, monthText, plusDays, plusMonths, stampOf, stampParts, today, valueAt, weekOf, wholeDay } from "./days.js";
+import { clockText, firstOfMonth, monthText, plusDays, plusMonths, stampOf, stampParts, today, valueAt, weekOf, wholeDay } from "./days.js";
 import { followPointer } from "./drag.js";
 import { askAll, call, facts, fieldsByKey, writeRecord } from "./store.js";
 import { cardFields, fieldsAsked, loadPeople, needsPeople, valueOf } from "./values.js";
