@@ -103,7 +103,9 @@ function weekRow(calendar, firstDay, events, { details, count = 7, isWhole = fal
   // While an event is held, the hours below do not move away from under the pointer.
   if (!state.held) calendar.lanes = used;
   const lanes = Math.max(used, calendar.lanes);
-  const own = isWhole || calendar.isHourly ? { gridTemplateRows: `28px repeat(${lanes}, 25px) ${isWhole ? 48 : days.some(isAdding) ? 25 : 8}px` } : {};
+  // CSS has no repetition of none: it would drop the whole value.
+  const rows = ["28px", ...Array(lanes).fill("25px"), `${isWhole ? 48 : days.some(isAdding) ? 25 : 8}px`].join(" ");
+  const own = isWhole || calendar.isHourly ? { gridTemplateRows: rows } : {};
   return h("div", { class: ["cal-week", { whole: !isMonth }], key: firstDay, style: { gridTemplateColumns: `repeat(${count}, minmax(0, 1fr))`, ...own } }, [
     ...days.map((day, at) => dayCell(calendar, day, at, placeDay.slice(0, 7))),
     ...placed.filter((one) => one.lane < most).map((one) => eventBar(calendar, one, details)),
