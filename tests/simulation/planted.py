@@ -25,7 +25,6 @@ from models.automation.automation_runs.run_header import header_columns
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.lifecycle import commands as lifecycle
 from models.core.pauses import commands as pause_commands
-from models.core.pauses import commands as release
 from models.core.pauses.intents import is_resting, resting_intent
 from runtime.ids import new_id
 from runtime.postgresql.schema import Timestamp
@@ -234,9 +233,9 @@ def what_comes_in_under_a_pause_starts(patch: Patch) -> None:
 def what_rests_is_forgotten(patch: Patch) -> None:
     async def forget(work: Any, starts: Any) -> None:
         if starts:
-            await work.execute(delete(resting_intent).where(release._among(starts)))
+            await work.execute(delete(resting_intent).where(pause_commands._among(starts)))
 
-    patch.setattr(release, "_join_outbox", forget)
+    patch.setattr(pause_commands, "_join_outbox", forget)
 
 
 def a_pause_leaves_what_is_in_line(patch: Patch) -> None:
