@@ -9,7 +9,10 @@ from fastapi import FastAPI
 from sqlalchemy import select, update
 
 from models.automation.automations.references import _Known
-from models.automation.automations.rules.graph.references import READER, graph_references
+from models.automation.automations.rules.graph.references import (
+    REFERENCES_VERSION,
+    graph_references,
+)
 from models.automation.automations.tables import automation_graph
 from models.core.access.rules import Role, Scope
 from models.core.base import EXAMPLE_ID
@@ -274,9 +277,9 @@ async def test_graphs_are_stored_with_what_they_name(client: Client, space: Spac
     stored = await stored_graphs(space)
     forms = {form_id: made["id"]}
     for row in stored:
-        assert row.reader == READER
+        assert row.references_version == REFERENCES_VERSION
         found = graph_references(row.trigger_config, row.graph, forms)
-        assert from_stored(row.found_references) == found
+        assert from_stored(row.graph_references) == found
         assert row.referenced_ids == sorted({one.subject.id for one in found})
     assert len([row for row in stored if made["id"] in row.referenced_ids]) == 4
 
@@ -288,8 +291,12 @@ async def test_a_graph_that_an_earlier_version_has_read_is_read_again(
     await publish_doubling(client, space, made)
     before = await ask(client, space, kind="field", id=field_of(made, "price")["id"])
     for values in (
-        {"reader": READER - 1, "referenced_ids": [], "found_references": []},
-        {"reader": None, "referenced_ids": None, "found_references": None},
+        {
+            "references_version": REFERENCES_VERSION - 1,
+            "referenced_ids": [],
+            "graph_references": [],
+        },
+        {"references_version": None, "referenced_ids": None, "graph_references": None},
     ):
         _Known.references.clear()
         async with space.database.transaction() as work:
@@ -306,7 +313,7 @@ async def test_a_form_that_is_not_there_yet_is_read_when_it_is(
     text = {"type": "trigger", "value": "record.data.price"}
     take = {"id": "take", "kind": "transform", "config": {"output": {"price": text}}}
     await create(client, space, triggerConfig=trigger, graph={"nodes": [take]})
-    assert [row.reader for row in await stored_graphs(space)] == [None]
+    assert [row.references_version for row in await stored_graphs(space)] == [None]
 
 
 async def test_a_renamed_field_needs_a_free_key(client: Client, space: Space) -> None:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from models.automation.automations.rules.graph.references import (
-    READER,
+    REFERENCES_VERSION,
     FormDatabases,
     graph_references,
 )
@@ -46,7 +46,7 @@ class _Content(Protocol):
     automation_id: Id
     checksum: str
     graph: JsonObject | None
-    found_references: list[JsonObject] | None
+    graph_references: list[JsonObject] | None
 
 
 _MOST_KNOWN = 2_000
@@ -79,12 +79,12 @@ async def stored_references(
     if isinstance(named, str):
         forms = await databases_of_forms(work, workspace_id)
         if named.lower() not in forms:
-            return {"reader": None, "referenced_ids": None, "found_references": None}
+            return {"references_version": None, "referenced_ids": None, "graph_references": None}
     references = graph_references(trigger_config, graph, forms)
     return {
-        "reader": READER,
+        "references_version": REFERENCES_VERSION,
         "referenced_ids": sorted({one.subject.id for one in references}),
-        "found_references": rules.as_stored(references),
+        "graph_references": rules.as_stored(references),
     }
 
 
@@ -148,7 +148,7 @@ async def _references(
     for key, row in unknown.items():
         content = graphs[row.automation_id, row.checksum]
         if content.graph is None:
-            by_graph[key] = rules.from_stored(content.found_references or ())
+            by_graph[key] = rules.from_stored(content.graph_references or ())
         else:
             by_graph[key] = graph_references(row.trigger_config, content.graph, forms)
         _Known.put(key, by_graph[key])
@@ -156,7 +156,9 @@ async def _references(
 
 
 _graph = automation_graph.c
-_IS_READ = sa.and_(_graph.reader == READER, _graph.found_references.is_not(None))
+_IS_READ = sa.and_(
+    _graph.references_version == REFERENCES_VERSION, _graph.graph_references.is_not(None)
+)
 
 
 async def _contents(
@@ -171,7 +173,7 @@ async def _contents(
         _graph.automation_id,
         _graph.checksum,
         sa.case((_IS_READ, sa.null()), else_=_graph.graph).label("graph"),
-        sa.case((_IS_READ, _graph.found_references)).label("found_references"),
+        sa.case((_IS_READ, _graph.graph_references)).label("graph_references"),
     ).where(
         _graph.workspace_id == actor.workspace_id,
         _graph.automation_id == sa.any_(sa.literal(list(ids), ARRAY(sa.Uuid))),

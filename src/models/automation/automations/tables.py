@@ -64,8 +64,8 @@ class AutomationGraph(SQLModel, table=True):
     """The content of a version, stored under its checksum and never changed.
 
     `plan` is the compiled graph. A graph with issues has none until it is published or run without
-    issues. `found_references` are what the graph and its trigger name, as the version `reader` of
-    the reading found them (ADR 0161), and `referenced_ids` the ids among them.
+    issues. `graph_references` are what the graph and its trigger name, and `referenced_ids` the ids
+    among them. `references_version` is the version of the reading that found them (ADR 0161).
     """
 
     __tablename__ = "automation_graph"
@@ -77,9 +77,9 @@ class AutomationGraph(SQLModel, table=True):
     trigger_config: dict[str, Any] = Field(sa_type=JSONB)
     graph: dict[str, Any] = Field(sa_type=JSONB)
     plan: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
-    reader: int | None = Field(default=None, sa_type=sa.SmallInteger)
+    references_version: int | None = Field(default=None, sa_type=sa.SmallInteger)
     referenced_ids: list[str] | None = Field(default=None, sa_type=ARRAY(sa.String))
-    found_references: list[Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+    graph_references: list[Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
 
 
 class AutomationVersion(SQLModel, table=True):

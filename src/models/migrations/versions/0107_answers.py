@@ -56,14 +56,16 @@ DROP FUNCTION written_records;
 
 
 def upgrade() -> None:
-    op.add_column("automation_graph", sa.Column("reader", sa.SmallInteger(), nullable=True))
+    op.add_column(
+        "automation_graph", sa.Column("references_version", sa.SmallInteger(), nullable=True)
+    )
     op.add_column(
         "automation_graph",
         sa.Column("referenced_ids", postgresql.ARRAY(sa.String()), nullable=True),
     )
     op.add_column(
         "automation_graph",
-        sa.Column("found_references", postgresql.JSONB(), nullable=True),
+        sa.Column("graph_references", postgresql.JSONB(), nullable=True),
     )
     # The driver takes a statement as it is: SQLAlchemy would read `:` and `%` as parameters.
     op.get_bind().connection.cursor().execute(CAPTURE)
@@ -71,6 +73,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.get_bind().connection.cursor().execute(CAPTURED_BEFORE)
-    op.drop_column("automation_graph", "found_references")
+    op.drop_column("automation_graph", "graph_references")
     op.drop_column("automation_graph", "referenced_ids")
-    op.drop_column("automation_graph", "reader")
+    op.drop_column("automation_graph", "references_version")

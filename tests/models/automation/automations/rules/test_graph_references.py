@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from models.automation.automations.rules.graph.catalog import ReferenceCatalog
 from models.automation.automations.rules.graph.compiler import compile_graph
-from models.automation.automations.rules.graph.references import READER, graph_references
+from models.automation.automations.rules.graph.references import (
+    REFERENCES_VERSION,
+    graph_references,
+)
 from models.automation.automations.rules.graph.shapes import Graph
 from models.core.references.rules import (
     Reference,
@@ -209,10 +212,11 @@ READINGS = {1: "cb3442fa6b522f3a4c955e6dc2435bf04e965a1def05509a4d309d78696d1e99
 def test_a_change_of_the_reading_has_a_number() -> None:
     """What is stored with graphs is what the version that is stored beside it has found.
 
-    When this fails, the reading finds something else: raise `READER`, and add its digest.
+    When this fails, the reading finds something else: raise `REFERENCES_VERSION`, and add its
+    digest.
     """
     every = [*map(_expression, READS + DECOYS), *map(_template, READS), *map(_path, PATHS)]
     values: list[tuple[Any, bool]] = [(one, True) for one in every]
     found = [graph_references(TRIGGER, _graph(values, writes)[0], {}) for writes in (True, False)]
     text = json.dumps([as_stored(one) for one in found], sort_keys=True)
-    assert READINGS[READER] == hashlib.sha256(text.encode()).hexdigest()
+    assert READINGS[REFERENCES_VERSION] == hashlib.sha256(text.encode()).hexdigest()
