@@ -17,7 +17,7 @@ from models.core.base import Id, JsonObject
 from models.messages.jobs.store import JobRow, forget_input, job_actor
 from models.sources.authorizations import commands as authorization_commands
 from models.sources.connections.providers import ProviderName
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 from models.sources.external_resources.rules.forms import NoFormError
 from models.sources.provider_calls import CallKind, mirror_answer, mirrored_answer, question_digest
 from models.sources.resource_imports.forms import create_from
@@ -116,9 +116,7 @@ async def _read(
     work: Transaction, job: JobRow, connection: adapters.OpenConnection, user_id: Id
 ) -> JsonObject:
     """The content; the provider says first, each time, that the caller may still see it."""
-    named = external_resource_resources.ProviderResource.model_validate(
-        job.input["question"]["resource"]
-    )
+    named = external_resources.ProviderResource.model_validate(job.input["question"]["resource"])
     # Asked also for mirrored content: the provider may have taken the access away.
     resource = await ask_provider(work, job, connection.adapter.describe(connection.access, named))
     reference = {"type": resource.external_type, "id": resource.external_id}
@@ -136,10 +134,10 @@ async def _content_of(
     work: Transaction,
     job: JobRow,
     connection: adapters.OpenConnection,
-    resource: external_resource_resources.ProviderResource,
+    resource: external_resources.ProviderResource,
 ) -> provider_adapter.ReadContent:
     link = provider_adapter.ReadContent(
-        external_resource_resources.ReadFormat.LINK, fallback_url=resource.canonical_url
+        external_resources.ReadFormat.LINK, fallback_url=resource.canonical_url
     )
     try:
         content = await ask_provider(
@@ -156,7 +154,7 @@ async def _content_of(
 
 
 def _content(
-    found: provider_adapter.ReadContent, resource: external_resource_resources.ProviderResource
+    found: provider_adapter.ReadContent, resource: external_resources.ProviderResource
 ) -> JsonObject:
     return {
         "format": found.format.value,
@@ -189,12 +187,12 @@ class FormImports(Chunks):
     async def advance(self, work: Transaction, job: JobRow) -> None:
         actor = await job_actor(work, job)
         connection = await self._providers.open(work, actor, Id(job.input["connectionId"]))
-        named = external_resource_resources.ProviderResource.model_validate(job.input["resource"])
+        named = external_resources.ProviderResource.model_validate(job.input["resource"])
         try:
             resource = await ask_provider(
                 work, job, connection.adapter.describe(connection.access, named)
             )
-            if external_resource_resources.Capability.IMPORT_FORM not in resource.capabilities:
+            if external_resources.Capability.IMPORT_FORM not in resource.capabilities:
                 raise UnsupportedError(NO_FORM)
             form = await ask_provider(
                 work, job, connection.adapter.form(connection.access, resource)
@@ -205,7 +203,7 @@ class FormImports(Chunks):
             if problem.kind is provider_adapter.ProblemKind.UNSUPPORTED:
                 raise UnsupportedError(NO_FORM) from None
             raise adapters.refusal_for(problem) from problem
-        title = external_resource_resources.shown_name(form.title or resource.name)
+        title = external_resources.shown_name(form.title or resource.name)
         job.progress.update(await create_from(work, actor, title, form))
 
     @override

@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from activities.connections import noted_call
 from models.core.base import Id, JsonObject
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 from models.sources.external_resources.rules.forms import HostedForm
 from runtime.database import Database
 
@@ -111,7 +111,7 @@ class ResourcePage:
     `ahead` are pages that follow and were given at once: the cursor of each leads to the next.
     """
 
-    resources: Sequence[external_resource_resources.ProviderResource]
+    resources: Sequence[external_resources.ProviderResource]
     cursor: str | None = None
     ahead: Sequence["ResourcePage"] = ()
 
@@ -124,7 +124,7 @@ class ResourcePage:
 class ReadContent:
     """The content of a resource as an answer shows it; a link has none."""
 
-    format: external_resource_resources.ReadFormat
+    format: external_resources.ReadFormat
     content: Any = None
     revision: str | None = None
     read_only: bool = True
@@ -167,8 +167,8 @@ class Adapter:
         raise NotImplementedError
 
     async def describe(
-        self, access: ProviderAccess, resource: external_resource_resources.ProviderResource
-    ) -> external_resource_resources.ProviderResource:
+        self, access: ProviderAccess, resource: external_resources.ProviderResource
+    ) -> external_resources.ProviderResource:
         """A resource as it is now, from the provider and not from a cache.
 
         Only `external_type` and `external_id` of the given one are trusted. `revision` changes
@@ -179,7 +179,7 @@ class Adapter:
     async def watch(
         self,
         access: ProviderAccess,  # noqa: ARG002  # other adapters use it in their request
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         mark: str | None,
     ) -> Watched:
         """The news at or below a described resource since a mark of this method.
@@ -191,7 +191,7 @@ class Adapter:
         return Watched(revision, changed=revision is None or revision != mark)
 
     async def read(
-        self, access: ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: ProviderAccess, resource: external_resources.ProviderResource
     ) -> ReadContent:
         """The content of a described resource, at most MAX_READ_BYTES; a link where it has none."""
         raise NotImplementedError
@@ -199,7 +199,7 @@ class Adapter:
     async def download(
         self,
         access: ProviderAccess,
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
     ) -> Downloaded:
@@ -211,21 +211,21 @@ class Adapter:
         raise NotImplementedError
 
     async def form(
-        self, access: ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: ProviderAccess, resource: external_resources.ProviderResource
     ) -> HostedForm:
         """The questions a form asks. Raises UNSUPPORTED for a resource that is no form."""
         raise NotImplementedError
 
 
-def listed(**values: object) -> external_resource_resources.ProviderResource | None:
+def listed(**values: object) -> external_resources.ProviderResource | None:
     """A resource from what a provider says of it, by the names of the wire; None when unusable.
 
     The name is made fit to be shown; a timestamp or a URL that is none is left out.
     """
-    values["name"] = external_resource_resources.shown_name(str(values.get("name") or ""))
+    values["name"] = external_resources.shown_name(str(values.get("name") or ""))
     while True:
         try:
-            return external_resource_resources.ProviderResource.model_validate(
+            return external_resources.ProviderResource.model_validate(
                 {key: value for key, value in values.items() if value is not None}
             )
         except ShapeError as error:
@@ -276,22 +276,22 @@ class AdapterWrapper(Adapter):
 
     @override
     async def describe(
-        self, access: ProviderAccess, resource: external_resource_resources.ProviderResource
-    ) -> external_resource_resources.ProviderResource:
+        self, access: ProviderAccess, resource: external_resources.ProviderResource
+    ) -> external_resources.ProviderResource:
         return await self._asked(access, lambda fresh: self._adapter.describe(fresh, resource))
 
     @override
     async def watch(
         self,
         access: ProviderAccess,
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         mark: str | None,
     ) -> Watched:
         return await self._asked(access, lambda fresh: self._adapter.watch(fresh, resource, mark))
 
     @override
     async def read(
-        self, access: ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: ProviderAccess, resource: external_resources.ProviderResource
     ) -> ReadContent:
         return await self._asked(access, lambda fresh: self._adapter.read(fresh, resource))
 
@@ -299,7 +299,7 @@ class AdapterWrapper(Adapter):
     async def download(
         self,
         access: ProviderAccess,
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
     ) -> Downloaded:
@@ -309,7 +309,7 @@ class AdapterWrapper(Adapter):
 
     @override
     async def form(
-        self, access: ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: ProviderAccess, resource: external_resources.ProviderResource
     ) -> HostedForm:
         return await self._asked(access, lambda fresh: self._adapter.form(fresh, resource))
 

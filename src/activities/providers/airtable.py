@@ -10,7 +10,7 @@ from typing_extensions import override
 from activities.providers import adapter, contents
 from activities.providers.listings import checked_path
 from activities.providers.web import TokenAdapter, Web, no_such_resource, objects, text_of
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 
 API = "https://api.airtable.com"
 ADDRESS = "https://airtable.com"
@@ -55,8 +55,8 @@ class AirtableAdapter(TokenAdapter):
 
     @override
     async def describe(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
-    ) -> external_resource_resources.ProviderResource:
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
+    ) -> external_resources.ProviderResource:
         web = self._web(access)
         base, _, table = checked_path(resource.external_id).partition("/")
         if table:
@@ -69,7 +69,7 @@ class AirtableAdapter(TokenAdapter):
 
     @override
     async def read(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> adapter.ReadContent:
         web = self._web(access)
         base, _, table = checked_path(resource.external_id).partition("/")
@@ -84,7 +84,7 @@ class AirtableAdapter(TokenAdapter):
     async def download(
         self,
         access: adapter.ProviderAccess,
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
     ) -> adapter.Downloaded:
@@ -112,7 +112,7 @@ async def _schema(web: Web, base: str, table: str) -> dict[str, Any]:
     return found[0]
 
 
-async def _found_base(web: Web, base: str) -> external_resource_resources.ProviderResource | None:
+async def _found_base(web: Web, base: str) -> external_resources.ProviderResource | None:
     """Airtable describes a base in the list of them alone."""
     async for page in _pages(web, web.url("v0", "meta", "bases"), "bases"):
         for one in page:
@@ -177,10 +177,10 @@ def _text(value: object) -> str:
             return json.dumps(value)
 
 
-def _base(payload: Mapping[str, Any]) -> external_resource_resources.ProviderResource | None:
+def _base(payload: Mapping[str, Any]) -> external_resources.ProviderResource | None:
     if payload.get("permissionLevel") == "none":
         return None
-    kind = external_resource_resources.ResourceSurfaceKind.FOLDER
+    kind = external_resources.ResourceSurfaceKind.FOLDER
     return adapter.listed(
         externalType=BASE,
         externalId=payload.get("id"),
@@ -191,16 +191,14 @@ def _base(payload: Mapping[str, Any]) -> external_resource_resources.ProviderRes
     )
 
 
-def _table(
-    base: str, payload: Mapping[str, Any]
-) -> external_resource_resources.ProviderResource | None:
+def _table(base: str, payload: Mapping[str, Any]) -> external_resources.ProviderResource | None:
     if text_of(payload.get("id")) is None:
         return None
     return adapter.listed(
         externalType=TABLE,
         externalId=f"{base}/{payload['id']}",
         name=payload.get("name"),
-        surfaceKind=external_resource_resources.ResourceSurfaceKind.DATABASE.value,
+        surfaceKind=external_resources.ResourceSurfaceKind.DATABASE.value,
         capabilities=[one.value for one in contents.CONTENT],
         mimeType=contents.CSV,
         canonicalUrl=f"{ADDRESS}/{base}/{payload['id']}",

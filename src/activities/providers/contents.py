@@ -10,7 +10,7 @@ from typing import Any
 
 from activities.providers import adapter
 from activities.providers.web import Web, shown_text
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 from models.sources.external_resources.rules.resources import ResourceSurfaceKind as Kind
 from runtime import strict_json
 
@@ -19,28 +19,28 @@ XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 BYTES = "application/octet-stream"
 
 FOLDER = (
-    external_resource_resources.Capability.BROWSE,
-    external_resource_resources.Capability.MOUNT,
-    external_resource_resources.Capability.IMPORT,
+    external_resources.Capability.BROWSE,
+    external_resources.Capability.MOUNT,
+    external_resources.Capability.IMPORT,
 )
 CONTENT = (
-    external_resource_resources.Capability.READ,
-    external_resource_resources.Capability.MOUNT,
-    external_resource_resources.Capability.IMPORT,
+    external_resources.Capability.READ,
+    external_resources.Capability.MOUNT,
+    external_resources.Capability.IMPORT,
 )
 FORM = (
-    external_resource_resources.Capability.READ,
-    external_resource_resources.Capability.MOUNT,
-    external_resource_resources.Capability.IMPORT_FORM,
+    external_resources.Capability.READ,
+    external_resources.Capability.MOUNT,
+    external_resources.Capability.IMPORT_FORM,
 )
-SHOWN = (external_resource_resources.Capability.MOUNT,)
+SHOWN = (external_resources.Capability.MOUNT,)
 
 _FORMATS = {
-    CSV: external_resource_resources.ReadFormat.CSV,
-    HTML: external_resource_resources.ReadFormat.HTML,
-    "application/xhtml+xml": external_resource_resources.ReadFormat.HTML,
-    MARKDOWN: external_resource_resources.ReadFormat.MARKDOWN,
-    "text/x-markdown": external_resource_resources.ReadFormat.MARKDOWN,
+    CSV: external_resources.ReadFormat.CSV,
+    HTML: external_resources.ReadFormat.HTML,
+    "application/xhtml+xml": external_resources.ReadFormat.HTML,
+    MARKDOWN: external_resources.ReadFormat.MARKDOWN,
+    "text/x-markdown": external_resources.ReadFormat.MARKDOWN,
 }
 _KINDS = {
     CSV: Kind.SPREADSHEET,
@@ -95,27 +95,27 @@ def is_text(mime_type: str) -> bool:
 
 
 def content_of(
-    resource: external_resource_resources.ProviderResource, mime_type: str, text: str
+    resource: external_resources.ProviderResource, mime_type: str, text: str
 ) -> adapter.ReadContent:
     """Text as the content of a resource."""
-    form, content = external_resource_resources.ReadFormat.TEXT, shown_text(text)
+    form, content = external_resources.ReadFormat.TEXT, shown_text(text)
     value: Any = content
     if mime_type == JSON or mime_type.endswith("+json"):
         try:
             value, form = (
                 strict_json.parse(content.encode()),
-                external_resource_resources.ReadFormat.JSON,
+                external_resources.ReadFormat.JSON,
             )
         except strict_json.StrictJsonError:
             value = content
     else:
-        form = _FORMATS.get(mime_type, external_resource_resources.ReadFormat.TEXT)
+        form = _FORMATS.get(mime_type, external_resources.ReadFormat.TEXT)
     return adapter.ReadContent(form, value, resource.revision, fallback_url=resource.canonical_url)
 
 
 async def fetch_file(
     web: Web,
-    resource: external_resource_resources.ProviderResource,
+    resource: external_resources.ProviderResource,
     url: str,
     path: Path,
     conditions: Mapping[str, str],
@@ -130,11 +130,11 @@ async def fetch_file(
     return adapter.Downloaded(resource.name, mime_type, validators, unchanged)
 
 
-def link_to(resource: external_resource_resources.ProviderResource) -> adapter.ReadContent:
+def link_to(resource: external_resources.ProviderResource) -> adapter.ReadContent:
     """A resource whose content is not shown: where it is."""
     address = resource.canonical_url
     return adapter.ReadContent(
-        external_resource_resources.ReadFormat.LINK, None, resource.revision, fallback_url=address
+        external_resources.ReadFormat.LINK, None, resource.revision, fallback_url=address
     )
 
 

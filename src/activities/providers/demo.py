@@ -12,7 +12,7 @@ from typing_extensions import override
 from activities.providers import adapter
 from activities.providers.demo_fixtures import Fixture, everything, fixture, fixtures
 from models.sources.connections.providers import DemoConnection
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 from models.sources.external_resources.rules.forms import GOOGLE_FORM_TYPE as GOOGLE_FORM
 from models.sources.external_resources.rules.forms import HostedForm, google_form, json_form
 
@@ -41,14 +41,14 @@ class DemoAdapter(adapter.Adapter):
 
     @override
     async def describe(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
-    ) -> external_resource_resources.ProviderResource:
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
+    ) -> external_resources.ProviderResource:
         config = _config(access)
         return _resource(config, _readable_fixture(config, resource.external_id))
 
     @override
     async def read(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> adapter.ReadContent:
         config = _config(access)
         item = _readable_fixture(config, resource.external_id)
@@ -56,15 +56,13 @@ class DemoAdapter(adapter.Adapter):
         if item.format is None or item.holds is None:
             address = entry.canonical_url
             return adapter.ReadContent(
-                external_resource_resources.ReadFormat.LINK,
+                external_resources.ReadFormat.LINK,
                 None,
                 entry.revision,
                 fallback_url=address,
             )
         text = item.holds(config.edition).decode()
-        content = (
-            json.loads(text) if item.format is external_resource_resources.ReadFormat.JSON else text
-        )
+        content = json.loads(text) if item.format is external_resources.ReadFormat.JSON else text
         return adapter.ReadContent(
             item.format, content, entry.revision, fallback_url=entry.canonical_url
         )
@@ -73,7 +71,7 @@ class DemoAdapter(adapter.Adapter):
     async def download(
         self,
         access: adapter.ProviderAccess,
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
     ) -> adapter.Downloaded:
@@ -92,12 +90,12 @@ class DemoAdapter(adapter.Adapter):
 
     @override
     async def form(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> HostedForm:
         config = _config(access)
         readable = _readable_fixture(config, resource.external_id)
         if (
-            readable.kind is not external_resource_resources.ResourceSurfaceKind.FORM
+            readable.kind is not external_resources.ResourceSurfaceKind.FORM
             or readable.holds is None
         ):
             raise adapter.ProviderProblem(
@@ -141,9 +139,7 @@ def _matching(config: DemoConnection, listing: adapter.Listing) -> Iterator[Fixt
     )
 
 
-def _resource(
-    config: DemoConnection, item: Fixture
-) -> external_resource_resources.ProviderResource:
+def _resource(config: DemoConnection, item: Fixture) -> external_resources.ProviderResource:
     resource = adapter.listed(
         externalType=item.type,
         externalId=item.id,
@@ -163,7 +159,7 @@ def _resource(
 
 def _revision(config: DemoConnection, found: Fixture) -> str:
     """That of a folder changes with everything that the config says."""
-    if found.kind is not external_resource_resources.ResourceSurfaceKind.FOLDER:
+    if found.kind is not external_resources.ResourceSurfaceKind.FOLDER:
         return str(config.edition)
     return hashlib.sha256(config.model_dump_json().encode()).hexdigest()[:16]
 

@@ -12,7 +12,7 @@ from activities.providers import web as provider_web
 from activities.providers.listings import FirstNames, checked_path, name_of
 from activities.sources.requests import linked
 from models.core.base import JsonObject
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 from runtime.outbound.messages import OutboundResponse
 
 API = "https://api.github.com"
@@ -85,8 +85,8 @@ class GithubAdapter(provider_web.TokenAdapter):
 
     @override
     async def describe(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
-    ) -> external_resource_resources.ProviderResource:
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
+    ) -> external_resources.ProviderResource:
         web, place = self._web(access), _place(resource.external_id)
         if place.issue:
             url = web.url("repos", place.owner, place.name, "issues", place.issue)
@@ -102,7 +102,7 @@ class GithubAdapter(provider_web.TokenAdapter):
 
     @override
     async def read(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> adapter.ReadContent:
         web, place = self._web(access), _place(resource.external_id)
         if resource.external_type == ISSUE:
@@ -119,7 +119,7 @@ class GithubAdapter(provider_web.TokenAdapter):
     async def download(
         self,
         access: adapter.ProviderAccess,
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
     ) -> adapter.Downloaded:
@@ -159,7 +159,7 @@ class GithubAdapter(provider_web.TokenAdapter):
             sha = provider_web.text_of(payload.get("sha")) or "HEAD"
             url = web.url("repos", place.owner, place.name, "git", "trees", sha)
             entries = provider_web.objects((await web.json(url)).get("tree"))
-        page = FirstNames[external_resource_resources.ProviderResource](listing)
+        page = FirstNames[external_resources.ProviderResource](listing)
         for entry in entries:
             made = _entry(place, {**entry, "path": _below(place, entry)})
             if made is not None:
@@ -180,7 +180,7 @@ async def _paged(
     web: provider_web.Web,
     url: str,
     listing: adapter.Listing,
-    made: Callable[[JsonObject], external_resource_resources.ProviderResource | None],
+    made: Callable[[JsonObject], external_resources.ProviderResource | None],
     query: Mapping[str, str] | None = None,
 ) -> adapter.ResourcePage:
     """One page of a list; the cursor is the number of the next."""
@@ -222,8 +222,8 @@ def _below(place: _Place, entry: Mapping[str, Any]) -> str:
     return f"{place.path}/{name}" if place.path else name
 
 
-def _repository(payload: Mapping[str, Any]) -> external_resource_resources.ProviderResource | None:
-    kind = external_resource_resources.ResourceSurfaceKind.REPOSITORY
+def _repository(payload: Mapping[str, Any]) -> external_resources.ProviderResource | None:
+    kind = external_resources.ResourceSurfaceKind.REPOSITORY
     return adapter.listed(
         externalType=REPOSITORY,
         externalId=payload.get("full_name"),
@@ -231,7 +231,7 @@ def _repository(payload: Mapping[str, Any]) -> external_resource_resources.Provi
         surfaceKind=kind.value,
         capabilities=[
             *contents.capabilities_of(kind),
-            external_resource_resources.Capability.WATCH.value,
+            external_resources.Capability.WATCH.value,
         ],
         canonicalUrl=payload.get("html_url"),
         revision=payload.get("pushed_at"),
@@ -240,9 +240,7 @@ def _repository(payload: Mapping[str, Any]) -> external_resource_resources.Provi
     )
 
 
-def _entry(
-    place: _Place, payload: Mapping[str, Any]
-) -> external_resource_resources.ProviderResource | None:
+def _entry(place: _Place, payload: Mapping[str, Any]) -> external_resources.ProviderResource | None:
     """A file or folder, of a directory or of a tree; None for modules and links."""
     types = {"dir": FOLDER, "tree": FOLDER, "file": FILE, "blob": FILE}
     external_type, path = types.get(str(payload.get("type"))), str(payload.get("path") or "")
@@ -250,7 +248,7 @@ def _entry(
         return None
     mime_type = contents.media_type(path) if external_type == FILE else None
     kind = (
-        external_resource_resources.ResourceSurfaceKind.FOLDER
+        external_resources.ResourceSurfaceKind.FOLDER
         if mime_type is None
         else contents.kind_of(mime_type)
     )
@@ -261,7 +259,7 @@ def _entry(
         externalId=f"{place.repository}/{path}",
         name=name_of(path),
         surfaceKind=kind.value,
-        capabilities=[*able, external_resource_resources.Capability.WATCH.value]
+        capabilities=[*able, external_resources.Capability.WATCH.value]
         if mime_type is None
         else able,
         mimeType=mime_type,
@@ -271,9 +269,7 @@ def _entry(
     )
 
 
-def _issue(
-    place: _Place, payload: Mapping[str, Any]
-) -> external_resource_resources.ProviderResource | None:
+def _issue(place: _Place, payload: Mapping[str, Any]) -> external_resources.ProviderResource | None:
     number = payload.get("number")
     if not isinstance(number, int):
         return None
@@ -281,7 +277,7 @@ def _issue(
         externalType=ISSUE,
         externalId=f"{place.repository}#{number}",
         name=f"#{number} {payload.get('title') or ''}",
-        surfaceKind=external_resource_resources.ResourceSurfaceKind.DOCUMENT.value,
+        surfaceKind=external_resources.ResourceSurfaceKind.DOCUMENT.value,
         capabilities=[one.value for one in contents.CONTENT],
         mimeType=contents.MARKDOWN,
         canonicalUrl=payload.get("html_url"),

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from activities.providers import adapter, contents
 from activities.providers import web as provider_web
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 from models.sources.external_resources.rules.forms import GOOGLE_FORM_TYPE as FORM
 from models.sources.external_resources.rules.forms import HostedForm, NoFormError, google_form
 from runtime.outbound.messages import OutboundResponse
@@ -22,10 +22,10 @@ FOLDER, DOCUMENT, SHEET = f"{_OWN}folder", f"{_OWN}document", f"{_OWN}spreadshee
 SLIDES = f"{_OWN}presentation"
 
 _KINDS = {
-    FOLDER: external_resource_resources.ResourceSurfaceKind.FOLDER,
-    DOCUMENT: external_resource_resources.ResourceSurfaceKind.DOCUMENT,
-    SHEET: external_resource_resources.ResourceSurfaceKind.SPREADSHEET,
-    FORM: external_resource_resources.ResourceSurfaceKind.FORM,
+    FOLDER: external_resources.ResourceSurfaceKind.FOLDER,
+    DOCUMENT: external_resources.ResourceSurfaceKind.DOCUMENT,
+    SHEET: external_resources.ResourceSurfaceKind.SPREADSHEET,
+    FORM: external_resources.ResourceSurfaceKind.FORM,
 }
 _TYPES = {FOLDER: "folder", DOCUMENT: "document", SHEET: "spreadsheet", FORM: "form"}
 _READ_AS = {DOCUMENT: contents.MARKDOWN, SHEET: contents.CSV, SLIDES: "text/plain"}
@@ -90,8 +90,8 @@ class GoogleDriveAdapter(provider_web.TokenAdapter):
 
     @override
     async def describe(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
-    ) -> external_resource_resources.ProviderResource:
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
+    ) -> external_resources.ProviderResource:
         web = self._web(access)
         query = {"fields": _FIELDS, "supportsAllDrives": "true"}
         payload = await web.json(_file(web, resource), query=query)
@@ -104,7 +104,7 @@ class GoogleDriveAdapter(provider_web.TokenAdapter):
     async def watch(
         self,
         access: adapter.ProviderAccess,
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         mark: str | None,
     ) -> adapter.Watched:
         """By the log of changes (Drive API, "Retrieve changes"), which is of all that is seen."""
@@ -125,7 +125,7 @@ class GoogleDriveAdapter(provider_web.TokenAdapter):
 
     @override
     async def read(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> adapter.ReadContent:
         web, mime_type = self._web(access), resource.mime_type or ""
         if mime_type == FORM:
@@ -145,7 +145,7 @@ class GoogleDriveAdapter(provider_web.TokenAdapter):
     async def download(
         self,
         access: adapter.ProviderAccess,
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
     ) -> adapter.Downloaded:
@@ -167,7 +167,7 @@ class GoogleDriveAdapter(provider_web.TokenAdapter):
 
     @override
     async def form(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> HostedForm:
         if resource.mime_type != FORM:
             raise adapter.ProviderProblem(
@@ -179,7 +179,7 @@ class GoogleDriveAdapter(provider_web.TokenAdapter):
             raise adapter.ProviderProblem(adapter.ProblemKind.UNSUPPORTED, str(error)) from None
 
     async def _form(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> OutboundResponse:
         # A server that replaces Google's serves both APIs.
         web = self._web(access, FORMS_API if self._api_url == API else "")
@@ -214,7 +214,7 @@ def _quoted(text: str) -> str:
     return f"'{escaped}'"
 
 
-def _file(web: provider_web.Web, resource: external_resource_resources.ProviderResource) -> str:
+def _file(web: provider_web.Web, resource: external_resources.ProviderResource) -> str:
     return web.url("drive", "v3", "files", resource.external_id)
 
 
@@ -223,23 +223,18 @@ def _without_ids(payload: Mapping[str, Any]) -> str:
     return json.dumps({name: payload[name] for name in ("info", "items") if name in payload})
 
 
-def _resource(payload: Mapping[str, Any]) -> external_resource_resources.ProviderResource | None:
+def _resource(payload: Mapping[str, Any]) -> external_resources.ProviderResource | None:
     mime_type = provider_web.text_of(payload.get("mimeType")) or ""
     kind = _KINDS.get(mime_type)
     if kind is None:
         own = mime_type.startswith(_OWN)
         kind = (
-            external_resource_resources.ResourceSurfaceKind.GENERIC
-            if own
-            else contents.kind_of(mime_type)
+            external_resources.ResourceSurfaceKind.GENERIC if own else contents.kind_of(mime_type)
         )
     able = contents.capabilities_of(kind)
-    if kind is external_resource_resources.ResourceSurfaceKind.FOLDER:
-        able = [*able, external_resource_resources.Capability.WATCH.value]
-    if (
-        kind is external_resource_resources.ResourceSurfaceKind.GENERIC
-        and mime_type not in _READ_AS
-    ):
+    if kind is external_resources.ResourceSurfaceKind.FOLDER:
+        able = [*able, external_resources.Capability.WATCH.value]
+    if kind is external_resources.ResourceSurfaceKind.GENERIC and mime_type not in _READ_AS:
         able = [one.value for one in contents.SHOWN]
     parents = payload.get("parents")
     return adapter.listed(

@@ -10,13 +10,13 @@ from activities.providers import adapter, contents
 from activities.providers.web import Web, object_of, objects, secret_of, text_of
 from models.sources.connections.providers import HttpConnection
 from models.sources.external_resources.rules import forms
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 from models.sources.external_resources.rules.forms import GOOGLE_FORM_TYPE as GOOGLE_FORM
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import authentication
 
-_KINDS = frozenset(one.value for one in external_resource_resources.ResourceSurfaceKind)
-_ABLE = frozenset(one.value for one in external_resource_resources.Capability) - {"search"}
+_KINDS = frozenset(one.value for one in external_resources.ResourceSurfaceKind)
+_ABLE = frozenset(one.value for one in external_resources.Capability) - {"search"}
 _OPTIONAL = (
     "mimeType",
     "canonicalUrl",
@@ -61,8 +61,8 @@ class HttpAdapter(adapter.Adapter):
 
     @override
     async def describe(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
-    ) -> external_resource_resources.ProviderResource:
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
+    ) -> external_resources.ProviderResource:
         web = self._web(access)
         found = _resource(await web.json(web.url("resources", resource.external_id)))
         if found is None or found.external_id != resource.external_id:
@@ -73,9 +73,9 @@ class HttpAdapter(adapter.Adapter):
 
     @override
     async def read(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> adapter.ReadContent:
-        if external_resource_resources.Capability.READ not in resource.capabilities:
+        if external_resources.Capability.READ not in resource.capabilities:
             return contents.link_to(resource)
         web = self._web(access)
         answer = await web.send(self._content(web, resource))
@@ -92,7 +92,7 @@ class HttpAdapter(adapter.Adapter):
     async def download(
         self,
         access: adapter.ProviderAccess,
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
     ) -> adapter.Downloaded:
@@ -103,9 +103,9 @@ class HttpAdapter(adapter.Adapter):
 
     @override
     async def form(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> forms.HostedForm:
-        if resource.surface_kind is not external_resource_resources.ResourceSurfaceKind.FORM:
+        if resource.surface_kind is not external_resources.ResourceSurfaceKind.FORM:
             raise adapter.ProviderProblem(
                 adapter.ProblemKind.UNSUPPORTED, "The resource is not a form."
             )
@@ -118,7 +118,7 @@ class HttpAdapter(adapter.Adapter):
         except forms.NoFormError as error:
             raise adapter.ProviderProblem(adapter.ProblemKind.UNSUPPORTED, str(error)) from None
 
-    def _content(self, web: Web, resource: external_resource_resources.ProviderResource) -> str:
+    def _content(self, web: Web, resource: external_resources.ProviderResource) -> str:
         return web.url("resources", resource.external_id, "content")
 
     def _web(self, access: adapter.ProviderAccess) -> Web:
@@ -129,13 +129,13 @@ class HttpAdapter(adapter.Adapter):
         return Web(self._outbound, config.base_url, headers)
 
 
-def _resource(payload: Mapping[str, Any]) -> external_resource_resources.ProviderResource | None:
+def _resource(payload: Mapping[str, Any]) -> external_resources.ProviderResource | None:
     """The resource a server describes, with only the capabilities that can be used here."""
     surface = payload.get("surfaceKind")
     kind = surface if isinstance(surface, str) and surface in _KINDS else "generic"
     able = payload.get("capabilities")
     if not isinstance(able, list):
-        able = contents.capabilities_of(external_resource_resources.ResourceSurfaceKind(kind))
+        able = contents.capabilities_of(external_resources.ResourceSurfaceKind(kind))
     return adapter.listed(
         externalType=payload.get("externalType", kind),
         externalId=payload.get("externalId"),

@@ -11,7 +11,7 @@ from typing_extensions import override
 from activities.providers import adapter, contents
 from activities.providers import web as provider_web
 from models.core.base import JsonObject
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 from models.sources.external_resources.rules.notion import notion_markdown, notion_row, title_of
 
 API = "https://api.notion.com"
@@ -23,7 +23,7 @@ PAGE_SIZE = "100"
 
 PAGE, DATABASE = "page", "database"
 _ID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
-_ABLE = [one.value for one in (external_resource_resources.Capability.BROWSE, *contents.CONTENT)]
+_ABLE = [one.value for one in (external_resources.Capability.BROWSE, *contents.CONTENT)]
 
 
 class NotionAdapter(provider_web.TokenAdapter):
@@ -60,8 +60,8 @@ class NotionAdapter(provider_web.TokenAdapter):
 
     @override
     async def describe(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
-    ) -> external_resource_resources.ProviderResource:
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
+    ) -> external_resources.ProviderResource:
         web, external_id = self._web(access), _checked(resource.external_id)
         kind = "databases" if resource.external_type == DATABASE else "pages"
         payload = await web.json(web.url("v1", kind, external_id))
@@ -74,7 +74,7 @@ class NotionAdapter(provider_web.TokenAdapter):
 
     @override
     async def read(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> adapter.ReadContent:
         web, external_id = self._web(access), _checked(resource.external_id)
         if resource.external_type == DATABASE:
@@ -88,7 +88,7 @@ class NotionAdapter(provider_web.TokenAdapter):
     async def download(
         self,
         access: adapter.ProviderAccess,
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
     ) -> adapter.Downloaded:
@@ -136,7 +136,7 @@ async def _is_database(web: provider_web.Web, external_id: str) -> bool:
 def _page(
     payload: Mapping[str, Any],
     listing: adapter.Listing,
-    made: Callable[[JsonObject], external_resource_resources.ProviderResource | None],
+    made: Callable[[JsonObject], external_resources.ProviderResource | None],
 ) -> adapter.ResourcePage:
     found = [
         one for one in map(made, provider_web.objects(payload.get("results"))) if one is not None
@@ -233,7 +233,7 @@ def _checked(external_id: str) -> str:
     return external_id
 
 
-def _resource(payload: Mapping[str, Any]) -> external_resource_resources.ProviderResource | None:
+def _resource(payload: Mapping[str, Any]) -> external_resources.ProviderResource | None:
     external_type = payload.get("object")
     if external_type not in {PAGE, DATABASE}:
         return None
@@ -241,9 +241,9 @@ def _resource(payload: Mapping[str, Any]) -> external_resource_resources.Provide
     parent = payload.get("parent")
     above = parent.get(str(parent.get("type"))) if isinstance(parent, dict) else None
     kind = (
-        external_resource_resources.ResourceSurfaceKind.DATABASE
+        external_resources.ResourceSurfaceKind.DATABASE
         if table
-        else external_resource_resources.ResourceSurfaceKind.DOCUMENT
+        else external_resources.ResourceSurfaceKind.DOCUMENT
     )
     return adapter.listed(
         externalType=external_type,
@@ -260,9 +260,7 @@ def _resource(payload: Mapping[str, Any]) -> external_resource_resources.Provide
     )
 
 
-def _child(
-    parent: str, block: Mapping[str, Any]
-) -> external_resource_resources.ProviderResource | None:
+def _child(parent: str, block: Mapping[str, Any]) -> external_resources.ProviderResource | None:
     """A page or database inside a page; other blocks are its content."""
     kinds = {"child_page": PAGE, "child_database": DATABASE}
     external_type = kinds.get(str(block.get("type")))
@@ -271,9 +269,9 @@ def _child(
     content = block.get(str(block.get("type")))
     table = external_type == DATABASE
     kind = (
-        external_resource_resources.ResourceSurfaceKind.DATABASE
+        external_resources.ResourceSurfaceKind.DATABASE
         if table
-        else external_resource_resources.ResourceSurfaceKind.DOCUMENT
+        else external_resources.ResourceSurfaceKind.DOCUMENT
     )
     return adapter.listed(
         externalType=external_type,

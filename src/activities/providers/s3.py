@@ -19,7 +19,7 @@ from typing_extensions import override
 from activities.providers import adapter, contents, listings
 from activities.providers.web import Web, no_such_resource, refusal_of
 from models.sources.connections.providers import S3Connection
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundResponse
 
@@ -70,8 +70,8 @@ class S3Adapter(adapter.Adapter):
 
     @override
     async def describe(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
-    ) -> external_resource_resources.ProviderResource:
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
+    ) -> external_resources.ProviderResource:
         path, entry = listings.checked_path(resource.external_id), None
         if resource.external_type == "folder":
             found = await self._list(access, f"{path}/", None, 1)
@@ -88,7 +88,7 @@ class S3Adapter(adapter.Adapter):
     async def watch(
         self,
         access: adapter.ProviderAccess,
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         mark: str | None,
     ) -> adapter.Watched:
         """By a digest of all keys below with their ETags, as far as a mount would list them."""
@@ -107,7 +107,7 @@ class S3Adapter(adapter.Adapter):
 
     @override
     async def read(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> adapter.ReadContent:
         mime_type = contents.media_type(resource.name, resource.mime_type)
         if resource.external_type == "folder" or not contents.is_text(mime_type):
@@ -119,7 +119,7 @@ class S3Adapter(adapter.Adapter):
     async def download(
         self,
         access: adapter.ProviderAccess,
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
     ) -> adapter.Downloaded:
@@ -218,7 +218,7 @@ class _Listed:
 
     def resource(
         self, name: str, record: listings.Record
-    ) -> external_resource_resources.ProviderResource | None:
+    ) -> external_resources.ProviderResource | None:
         """The resource of a record; None for the folder itself, and for keys that are no paths."""
         key = listings.first_text(record, "Prefix" if name == "CommonPrefixes" else "Key") or ""
         if not key.startswith(self._below) or key == self._below:
@@ -234,8 +234,8 @@ class _Listed:
         return _file(path, {name: text for name, text in record if text})
 
 
-def _folder(path: str) -> external_resource_resources.ProviderResource | None:
-    kind = external_resource_resources.ResourceSurfaceKind.FOLDER
+def _folder(path: str) -> external_resources.ProviderResource | None:
+    kind = external_resources.ResourceSurfaceKind.FOLDER
     return adapter.listed(
         externalType="folder",
         externalId=path,
@@ -243,15 +243,13 @@ def _folder(path: str) -> external_resource_resources.ProviderResource | None:
         surfaceKind=kind.value,
         capabilities=[
             *contents.capabilities_of(kind),
-            external_resource_resources.Capability.WATCH.value,
+            external_resources.Capability.WATCH.value,
         ],
         parentExternalId=listings.parent_of(path),
     )
 
 
-def _file(
-    path: str, payload: Mapping[str, Any]
-) -> external_resource_resources.ProviderResource | None:
+def _file(path: str, payload: Mapping[str, Any]) -> external_resources.ProviderResource | None:
     mime_type = contents.media_type(path, payload.get("ContentType"))
     kind = contents.kind_of(mime_type)
     return adapter.listed(

@@ -13,7 +13,7 @@ from typing_extensions import override
 from activities.providers import adapter, contents, listings
 from activities.providers.web import no_such_resource
 from models.sources.connections.providers import SftpConnection
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 from runtime.clock import wire_timestamp
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError
@@ -53,8 +53,8 @@ class SftpAdapter(adapter.Adapter):
 
     @override
     async def describe(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
-    ) -> external_resource_resources.ProviderResource:
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
+    ) -> external_resources.ProviderResource:
         path = listings.checked_path(resource.external_id)
         async with self._session(access) as session:
             made = _resource(path, await session.found(path))
@@ -64,7 +64,7 @@ class SftpAdapter(adapter.Adapter):
 
     @override
     async def read(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> adapter.ReadContent:
         mime_type = contents.media_type(resource.name, resource.mime_type)
         if resource.external_type == "folder" or not contents.is_text(mime_type):
@@ -81,7 +81,7 @@ class SftpAdapter(adapter.Adapter):
     async def download(
         self,
         access: adapter.ProviderAccess,
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
     ) -> adapter.Downloaded:
@@ -197,15 +197,13 @@ async def _read(file: asyncssh.SFTPClientFile) -> bytes:
     return piece
 
 
-def _resource(
-    path: str, attributes: _Attributes
-) -> external_resource_resources.ProviderResource | None:
+def _resource(path: str, attributes: _Attributes) -> external_resources.ProviderResource | None:
     external_type = _type_of(attributes)
     if external_type is None:
         return None
     mime_type = contents.media_type(path) if external_type == "file" else None
     kind = (
-        external_resource_resources.ResourceSurfaceKind.FOLDER
+        external_resources.ResourceSurfaceKind.FOLDER
         if mime_type is None
         else contents.kind_of(mime_type)
     )

@@ -10,7 +10,7 @@ from typing_extensions import override
 from activities.providers import adapter, contents, listings
 from activities.providers.web import DOWNLOAD_SECONDS, Web, no_such_resource, secret_of, sent
 from models.sources.connections.providers import WebdavConnection
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundRequest, authentication
 
@@ -57,8 +57,8 @@ class WebdavAdapter(adapter.Adapter):
 
     @override
     async def describe(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
-    ) -> external_resource_resources.ProviderResource:
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
+    ) -> external_resources.ProviderResource:
         found = await self._found(access, listings.checked_path(resource.external_id), 0)
         made = self._resource(access, found)
         if made is None:
@@ -67,7 +67,7 @@ class WebdavAdapter(adapter.Adapter):
 
     @override
     async def read(
-        self, access: adapter.ProviderAccess, resource: external_resource_resources.ProviderResource
+        self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> adapter.ReadContent:
         mime_type = contents.media_type(resource.name, resource.mime_type)
         if resource.external_type == "folder" or not contents.is_text(mime_type):
@@ -80,7 +80,7 @@ class WebdavAdapter(adapter.Adapter):
     async def download(
         self,
         access: adapter.ProviderAccess,
-        resource: external_resource_resources.ProviderResource,
+        resource: external_resources.ProviderResource,
         path: Path,
         conditions: Mapping[str, str],
     ) -> adapter.Downloaded:
@@ -135,10 +135,10 @@ class WebdavAdapter(adapter.Adapter):
 
     def _resource(
         self, access: adapter.ProviderAccess, found: _Found
-    ) -> external_resource_resources.ProviderResource | None:
+    ) -> external_resources.ProviderResource | None:
         mime_type = None if found.folder else contents.media_type(found.path, found.mime_type)
         kind = (
-            external_resource_resources.ResourceSurfaceKind.FOLDER
+            external_resources.ResourceSurfaceKind.FOLDER
             if mime_type is None
             else contents.kind_of(mime_type)
         )

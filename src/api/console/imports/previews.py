@@ -24,7 +24,7 @@ from models.core.pagination import MAX_LIMIT
 from models.data.databases.field_changes import create_field
 from models.data.databases.queries import list_databases
 from models.data.fields.queries import load_schema, require_edit
-from models.data.fields.rules import fields as field_fields
+from models.data.fields.rules import fields as field_specs
 from models.data.fields.shapes import CreateField
 from models.messages.jobs.store import JobRow, own_job
 from models.sources.data_source_runs.imports import accept_import, accept_import_preview
@@ -261,7 +261,7 @@ def _source(held: Mapping[str, Any]) -> JsonObject:
     return source
 
 
-async def _fields(request: ApiRequest, database_id: Id | None) -> field_fields.FieldSpecs | None:
+async def _fields(request: ApiRequest, database_id: Id | None) -> field_specs.FieldSpecs | None:
     """The fields of the target; None for a new database. Raises DeniedError, NotFoundError."""
     if database_id is None:
         return None
@@ -325,22 +325,22 @@ EXAMPLE = {"kind": "inline", "format": "csv", "text": "name,price\nTea,3"}
 NEW_KINDS = {
     plain(kind): kind
     for kind in (
-        field_fields.FieldKind.TEXT,
-        field_fields.FieldKind.LONG_TEXT,
-        field_fields.FieldKind.NUMBER,
-        field_fields.FieldKind.CURRENCY,
-        field_fields.FieldKind.PERCENT,
-        field_fields.FieldKind.CHECKBOX,
-        field_fields.FieldKind.DATE,
-        field_fields.FieldKind.DATETIME,
-        field_fields.FieldKind.TIME,
-        field_fields.FieldKind.DURATION,
-        field_fields.FieldKind.SELECT,
-        field_fields.FieldKind.MULTI_SELECT,
-        field_fields.FieldKind.EMAIL,
-        field_fields.FieldKind.URL,
-        field_fields.FieldKind.PHONE,
-        field_fields.FieldKind.JSON,
+        field_specs.FieldKind.TEXT,
+        field_specs.FieldKind.LONG_TEXT,
+        field_specs.FieldKind.NUMBER,
+        field_specs.FieldKind.CURRENCY,
+        field_specs.FieldKind.PERCENT,
+        field_specs.FieldKind.CHECKBOX,
+        field_specs.FieldKind.DATE,
+        field_specs.FieldKind.DATETIME,
+        field_specs.FieldKind.TIME,
+        field_specs.FieldKind.DURATION,
+        field_specs.FieldKind.SELECT,
+        field_specs.FieldKind.MULTI_SELECT,
+        field_specs.FieldKind.EMAIL,
+        field_specs.FieldKind.URL,
+        field_specs.FieldKind.PHONE,
+        field_specs.FieldKind.JSON,
     )
 }
 """The kinds that a column can have which fills a new field, by their words."""
@@ -357,13 +357,13 @@ class Line:
     is_title: bool
 
 
-def fillable(fields: field_fields.FieldSpecs) -> list[field_fields.FieldSpec]:
+def fillable(fields: field_specs.FieldSpecs) -> list[field_specs.FieldSpec]:
     """The fields of a database that a column can fill."""
-    return [spec for spec in fields.values() if spec.kind in field_fields.STORED_KINDS]
+    return [spec for spec in fields.values() if spec.kind in field_specs.STORED_KINDS]
 
 
 def lines_of(
-    preview: DataSourcePreview, fields: field_fields.FieldSpecs | None, entered: Entered
+    preview: DataSourcePreview, fields: field_specs.FieldSpecs | None, entered: Entered
 ) -> list[Line]:
     """The columns with the fields they go to; before a form was sent, as they suggest it.
 
@@ -378,14 +378,14 @@ def lines_of(
             entered.text(f"into.{place}", column.label if known is None else known.label),
             entered.text(f"kind.{place}", column.kind.value),
             entered.ticked(f"key.{place}", f"key.{place}" in entered.texts),
-            fields is None and column.suggested_key == field_fields.TITLE_KEY,
+            fields is None and column.suggested_key == field_specs.TITLE_KEY,
         )
 
     return [line(place, column) for place, column in enumerate(preview.columns)]
 
 
 def read_mapping(
-    preview: DataSourcePreview, fields: field_fields.FieldSpecs | None, texts: Mapping[str, str]
+    preview: DataSourcePreview, fields: field_specs.FieldSpecs | None, texts: Mapping[str, str]
 ) -> Mapped:
     """The mapping that a form describes; a column without a name is left out.
 
@@ -418,7 +418,7 @@ def read_mapping(
 def field_body(entry: JsonObject) -> JsonObject:
     """The body that creates a new field; its options follow from the rows."""
     body = {"label": entry["label"], "key": entry["fieldKey"], "kind": entry["kind"]}
-    if entry["kind"] in field_fields.OPTION_KINDS:
+    if entry["kind"] in field_specs.OPTION_KINDS:
         body["settings"] = {"allowCreate": True}
     return body
 
@@ -426,21 +426,21 @@ def field_body(entry: JsonObject) -> JsonObject:
 def _new(
     column: PreviewColumn, name: str, kind: str, taken: set[str], is_new_database: bool
 ) -> JsonObject:
-    if is_new_database and column.suggested_key == field_fields.TITLE_KEY:
+    if is_new_database and column.suggested_key == field_specs.TITLE_KEY:
         return {
-            "fieldKey": field_fields.TITLE_KEY,
+            "fieldKey": field_specs.TITLE_KEY,
             "label": name[:200],
-            "kind": field_fields.FieldKind.TEXT.value,
+            "kind": field_specs.FieldKind.TEXT.value,
         }
     field_kind = NEW_KINDS.get(kind)
     if field_kind is None:
         raise ValidationError.at("", f"Choose a kind for “{name}”.")
-    key = first_free(slug(name, "column"), taken | {field_fields.TITLE_KEY})
+    key = first_free(slug(name, "column"), taken | {field_specs.TITLE_KEY})
     taken.add(key)
     return {"fieldKey": key, "label": name[:200], "kind": field_kind.value}
 
 
-def _by_name(fields: field_fields.FieldSpecs) -> Mapping[str, field_fields.FieldSpec]:
+def _by_name(fields: field_specs.FieldSpecs) -> Mapping[str, field_specs.FieldSpec]:
     """The fields by their labels and keys, as people write them."""
     specs = fillable(fields)
     return {one.key: one for one in specs} | {one.label.casefold(): one for one in specs}

@@ -9,7 +9,7 @@ from models.core.keys import first_free, slug
 from models.core.problems import an
 from models.core.values import InvalidValueError
 from models.data.databases import shapes
-from models.data.fields.rules import fields as field_fields
+from models.data.fields.rules import fields as field_specs
 from models.data.fields.rules import options as field_options
 from models.data.fields.rules.settings import read_settings
 from models.data.fields.rules.value_conversion import LOST, convert_value, convertible, option_names
@@ -17,13 +17,13 @@ from models.data.fields.rules.values import default_text, default_value
 from models.data.fields.shapes import MAX_FIELDS, CreateField, CreateOption, UpdateField
 from runtime.errors import Detail, UnsupportedError, ValidationError
 
-GIVEN_BY_PLATFORM = {field_fields.FieldKind.RELATION: ("inverseFieldId",)}
+GIVEN_BY_PLATFORM = {field_specs.FieldKind.RELATION: ("inverseFieldId",)}
 """Settings that the platform sets and clients must not."""
 
 
 def plan_fields(
     bodies: Sequence[CreateField], make_id: field_options.MakeId
-) -> list[field_fields.FieldSpec]:
+) -> list[field_specs.FieldSpec]:
     """The fields of a new database, the title first where none was described.
 
     Raises `ValidationError` with every problem at its path.
@@ -31,7 +31,7 @@ def plan_fields(
     planner = _Planner(make_id)
     entries = [(body.label, body.key) for body in bodies]
     keys = field_options.keys_of(entries, "field", "fields", planner.problems)
-    first = 0 if field_fields.TITLE_KEY in keys else 1
+    first = 0 if field_specs.TITLE_KEY in keys else 1
     specs = [
         planner.field(body, key, first + place, f"fields.{place}.")
         for place, (body, key) in enumerate(zip(bodies, keys, strict=True))
@@ -46,7 +46,7 @@ def plan_fields(
 
 def plan_field(
     body: CreateField, make_id: field_options.MakeId, taken_keys: Collection[str], position: float
-) -> field_fields.FieldSpec:
+) -> field_specs.FieldSpec:
     """One more field of a database in which these keys are taken.
 
     Raises `ValidationError` with every problem at its path.
@@ -59,8 +59,8 @@ def plan_field(
 
 
 def plan_change(
-    spec: field_fields.FieldSpec, body: UpdateField, make_id: field_options.MakeId
-) -> field_fields.FieldSpec:
+    spec: field_specs.FieldSpec, body: UpdateField, make_id: field_options.MakeId
+) -> field_specs.FieldSpec:
     """A field as an update leaves it. Raises `ValidationError` with every problem at its path."""
     planner = _Planner(make_id)
     changed = planner.changed(spec, body)
@@ -69,8 +69,8 @@ def plan_change(
 
 
 def plan_conversion(
-    spec: field_fields.FieldSpec, body: shapes.ConvertField, make_id: field_options.MakeId
-) -> field_fields.FieldSpec:
+    spec: field_specs.FieldSpec, body: shapes.ConvertField, make_id: field_options.MakeId
+) -> field_specs.FieldSpec:
     """The field a conversion begins with: the first options, and no default.
 
     Raises `UnsupportedError` for a pair of kinds that have no values in common, `ValidationError`
@@ -79,7 +79,7 @@ def plan_conversion(
     if spec.title:
         raise UnsupportedError("The title field cannot be converted: it is always text.")
     if not convertible(spec.kind, body.kind):
-        kinds = ", ".join(kind for kind in field_fields.FieldKind if convertible(spec.kind, kind))
+        kinds = ", ".join(kind for kind in field_specs.FieldKind if convertible(spec.kind, kind))
         usable = f"It can be converted to: {kinds}." if kinds else "It cannot be converted."
         raise UnsupportedError(
             f"{an(spec.kind).capitalize()} field cannot become {body.kind}. {usable}"
@@ -98,13 +98,13 @@ def refuse(problems: Sequence[Detail]) -> None:
         raise ValidationError(f"{first.path}: {first.message}{more}", problems)
 
 
-def _title(make_id: field_options.MakeId) -> field_fields.FieldSpec:
-    return field_fields.FieldSpec(
-        id=make_id(), key=field_fields.TITLE_KEY, label="Title", kind=field_fields.FieldKind.TEXT
+def _title(make_id: field_options.MakeId) -> field_specs.FieldSpec:
+    return field_specs.FieldSpec(
+        id=make_id(), key=field_specs.TITLE_KEY, label="Title", kind=field_specs.FieldKind.TEXT
     )
 
 
-def _default_groups(options: Sequence[field_fields.Option]) -> JsonObject:
+def _default_groups(options: Sequence[field_specs.Option]) -> JsonObject:
     """The groups of the usual options; every other option is in `todo`."""
     keys = [option.key for option in options]
     usual = [key for group in field_options.STATUS_GROUPS.values() for key in group]
@@ -130,9 +130,9 @@ class _Planner:
 
     def field(
         self, body: CreateField, key: str, position: float, path: str
-    ) -> field_fields.FieldSpec:
+    ) -> field_specs.FieldSpec:
         options = self._options(body, f"{path}options")
-        field = field_fields.FieldSpec(
+        field = field_specs.FieldSpec(
             id=self.make_id(),
             key=key,
             label=body.label,
@@ -142,12 +142,12 @@ class _Planner:
             settings=self._settings(body, options, f"{path}settings"),
             position=position if body.order is None else body.order,
         )
-        if field.title and field.kind is not field_fields.FieldKind.TEXT:
+        if field.title and field.kind is not field_specs.FieldKind.TEXT:
             self.refuse(f"{path}kind", "must be text for the field with the key title")
         self._check_required(field, path)
         return self._with_default(field, body.default_value, f"{path}defaultValue")
 
-    def changed(self, spec: field_fields.FieldSpec, body: UpdateField) -> field_fields.FieldSpec:
+    def changed(self, spec: field_specs.FieldSpec, body: UpdateField) -> field_specs.FieldSpec:
         if body.key not in {None, spec.key}:
             self.refuse("key", "cannot change by an update: rename the field")
         new_spec = replace(
@@ -166,12 +166,12 @@ class _Planner:
         return self._with_default(new_spec, spec.default, "defaultValue")
 
     def converted(
-        self, spec: field_fields.FieldSpec, body: shapes.ConvertField
-    ) -> field_fields.FieldSpec:
+        self, spec: field_specs.FieldSpec, body: shapes.ConvertField
+    ) -> field_specs.FieldSpec:
         described = CreateField.model_construct(
             label=spec.label, kind=body.kind, options=body.options, settings=body.settings
         )
-        carried = body.options is None and {spec.kind, body.kind} <= field_fields.OPTION_KINDS
+        carried = body.options is None and {spec.kind, body.kind} <= field_specs.OPTION_KINDS
         options = spec.options if carried else self._options(described, "options")
         settings = self._settings(described, options, "settings")
         return replace(
@@ -184,15 +184,15 @@ class _Planner:
             index_ready=False,
         )
 
-    def _check_required(self, field: field_fields.FieldSpec, path: str) -> None:
+    def _check_required(self, field: field_specs.FieldSpec, path: str) -> None:
         if field.required and field.system:
             self.refuse(f"{path}required", "cannot be set: the platform writes the value")
         elif field.required and not field.stored:
             self.refuse(f"{path}required", f"cannot be set for {an(field.kind)} field")
 
     def _with_default(
-        self, field: field_fields.FieldSpec, raw: object, path: str
-    ) -> field_fields.FieldSpec:
+        self, field: field_specs.FieldSpec, raw: object, path: str
+    ) -> field_specs.FieldSpec:
         try:
             return replace(field, default=default_text(field, raw))
         except InvalidValueError as problem:
@@ -200,11 +200,11 @@ class _Planner:
             return field
 
     def _settings(
-        self, body: CreateField, options: Sequence[field_fields.Option], path: str
+        self, body: CreateField, options: Sequence[field_specs.Option], path: str
     ) -> JsonObject:
         settings = body.settings or {}
         if (
-            body.kind is field_fields.FieldKind.STATUS
+            body.kind is field_specs.FieldKind.STATUS
             and not body.options
             and "groups" not in settings
         ):
@@ -218,7 +218,7 @@ class _Planner:
         return read.settings
 
     def _changed_settings(
-        self, new_spec: field_fields.FieldSpec, given: JsonObject | None
+        self, new_spec: field_specs.FieldSpec, given: JsonObject | None
     ) -> JsonObject:
         before = new_spec.settings
         settings = before if given is None else given
@@ -236,20 +236,20 @@ class _Planner:
                 self.refuse(f"settings.{name}", "cannot change: create another relation field")
         return {**settings, **fixed}
 
-    def _options(self, body: CreateField, path: str) -> tuple[field_fields.Option, ...]:
+    def _options(self, body: CreateField, path: str) -> tuple[field_specs.Option, ...]:
         options: Sequence[CreateOption] = body.options or ()
-        if options and body.kind not in field_fields.OPTION_KINDS:
+        if options and body.kind not in field_specs.OPTION_KINDS:
             self.refuse(path, f"cannot be set for {an(body.kind)} field")
             return ()
-        if body.kind is field_fields.FieldKind.STATUS and not options:
+        if body.kind is field_specs.FieldKind.STATUS and not options:
             options = field_options.STATUS_OPTIONS
         return field_options.new_options(options, self.make_id, path, self.problems)
 
     def _changed_options(
-        self, spec: field_fields.FieldSpec, body: UpdateField
-    ) -> tuple[field_fields.Option, ...]:
+        self, spec: field_specs.FieldSpec, body: UpdateField
+    ) -> tuple[field_specs.Option, ...]:
         given = body.options or ()
-        if given and spec.kind not in field_fields.OPTION_KINDS:
+        if given and spec.kind not in field_specs.OPTION_KINDS:
             self.refuse("options", f"cannot be set for {an(spec.kind)} field")
             return ()
         return field_options.changed_options(
@@ -257,7 +257,7 @@ class _Planner:
         )
 
 
-_GROWING = frozenset({field_fields.FieldKind.SELECT, field_fields.FieldKind.MULTI_SELECT})
+_GROWING = frozenset({field_specs.FieldKind.SELECT, field_specs.FieldKind.MULTI_SELECT})
 
 
 class Converter:
@@ -268,8 +268,8 @@ class Converter:
 
     def __init__(
         self,
-        from_spec: field_fields.FieldSpec,
-        to_spec: field_fields.FieldSpec,
+        from_spec: field_specs.FieldSpec,
+        to_spec: field_specs.FieldSpec,
         make_id: field_options.MakeId,
         *,
         grows: bool,
@@ -290,7 +290,7 @@ class Converter:
         results = (convert_value(self._from, self.to_spec, value) for value in inputs)
         return [None if value is LOST else value for value in results]
 
-    def with_default(self) -> field_fields.FieldSpec:
+    def with_default(self) -> field_specs.FieldSpec:
         """The field after the conversion, with the old default converted."""
         before = default_value(self._from)
         after = LOST if before is None else convert_value(self._from, self.to_spec, before)
@@ -301,7 +301,7 @@ class Converter:
         return replace(self.to_spec, default=kept)
 
 
-def described(spec: field_fields.FieldSpec) -> JsonObject:
+def described(spec: field_specs.FieldSpec) -> JsonObject:
     """The parts of a field that its conversion stores in the job."""
     return {
         "kind": spec.kind.value,
@@ -310,20 +310,20 @@ def described(spec: field_fields.FieldSpec) -> JsonObject:
     }
 
 
-def with_described(spec: field_fields.FieldSpec, description: JsonObject) -> field_fields.FieldSpec:
+def with_described(spec: field_specs.FieldSpec, description: JsonObject) -> field_specs.FieldSpec:
     """A field with the kind, settings and options that a job stored."""
     return replace(
         spec,
-        kind=field_fields.FieldKind(description["kind"]),
+        kind=field_specs.FieldKind(description["kind"]),
         settings=description["settings"],
-        options=tuple(field_fields.Option(**option) for option in description["options"]),
+        options=tuple(field_specs.Option(**option) for option in description["options"]),
         default=None,
         index_id=None,
         index_ready=False,
     )
 
 
-def is_unchanged(spec: field_fields.FieldSpec, description: JsonObject) -> bool:
+def is_unchanged(spec: field_specs.FieldSpec, description: JsonObject) -> bool:
     """True when a field is as the job stored it, apart from added options."""
     now = described(spec)
     ids = {option["id"] for option in description["options"]}
@@ -361,9 +361,9 @@ def changed_layout(layout: JsonObject, body: shapes.ChangeRecordLayout) -> JsonO
     return {**layout, **named, "version": layout["version"] + 1}
 
 
-def layout_problems(layout: JsonObject, fields: field_fields.FieldSpecs, path: str) -> list[Detail]:
+def layout_problems(layout: JsonObject, fields: field_specs.FieldSpecs, path: str) -> list[Detail]:
     """Problems of a layout: keys that name no field, and sections that overlap or repeat."""
-    hints = field_fields.FieldHints(fields)
+    hints = field_specs.FieldHints(fields)
     problems = [
         Detail(f"{path}.{place}", hints.no_field(key))
         for place, key in _named_fields(layout)
@@ -398,7 +398,7 @@ def _named_fields(layout: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def layout_with(
-    layout: JsonObject, fields: field_fields.FieldSpecs, new_keys: list[str]
+    layout: JsonObject, fields: field_specs.FieldSpecs, new_keys: list[str]
 ) -> JsonObject:
     """The layout after fields were added, which come last in the order."""
     if not layout["autoAddNewFields"]:
@@ -438,69 +438,67 @@ class KindNote(NamedTuple):
     value: Any
 
 
-KIND_NOTES: dict[field_fields.FieldKind, KindNote] = {
-    field_fields.FieldKind.TEXT: KindNote("One line of text.", "Blue chair"),
-    field_fields.FieldKind.LONG_TEXT: KindNote("Text of several lines.", "First line\nsecond line"),
-    field_fields.FieldKind.RICH_TEXT: KindNote(
+KIND_NOTES: dict[field_specs.FieldKind, KindNote] = {
+    field_specs.FieldKind.TEXT: KindNote("One line of text.", "Blue chair"),
+    field_specs.FieldKind.LONG_TEXT: KindNote("Text of several lines.", "First line\nsecond line"),
+    field_specs.FieldKind.RICH_TEXT: KindNote(
         "Text in Markdown.", "**Fragile**, see [label](https://x.test)"
     ),
-    field_fields.FieldKind.NUMBER: KindNote("A number.", 12.5),
-    field_fields.FieldKind.CURRENCY: KindNote(
+    field_specs.FieldKind.NUMBER: KindNote("A number.", 12.5),
+    field_specs.FieldKind.CURRENCY: KindNote(
         "An amount of money in the currency of the field.", 129.9
     ),
-    field_fields.FieldKind.PERCENT: KindNote("A percentage; 12.5 is shown as 12.5 %.", 12.5),
-    field_fields.FieldKind.RATING: KindNote("A whole number from 0 to 10.", 4),
-    field_fields.FieldKind.DURATION: KindNote("A duration in milliseconds.", 5_400_000),
-    field_fields.FieldKind.CHECKBOX: KindNote("True or false.", True),
-    field_fields.FieldKind.DATE: KindNote("A date.", "2026-01-31"),
-    field_fields.FieldKind.DATETIME: KindNote("A moment in UTC.", "2026-01-31T09:00:00.000Z"),
-    field_fields.FieldKind.TIME: KindNote("A time of day, `HH:MM` or `HH:MM:SS`.", "09:30"),
-    field_fields.FieldKind.SELECT: KindNote("The key of one option.", "open"),
-    field_fields.FieldKind.MULTI_SELECT: KindNote("The keys of options.", ["open", "done"]),
-    field_fields.FieldKind.STATUS: KindNote(
+    field_specs.FieldKind.PERCENT: KindNote("A percentage; 12.5 is shown as 12.5 %.", 12.5),
+    field_specs.FieldKind.RATING: KindNote("A whole number from 0 to 10.", 4),
+    field_specs.FieldKind.DURATION: KindNote("A duration in milliseconds.", 5_400_000),
+    field_specs.FieldKind.CHECKBOX: KindNote("True or false.", True),
+    field_specs.FieldKind.DATE: KindNote("A date.", "2026-01-31"),
+    field_specs.FieldKind.DATETIME: KindNote("A moment in UTC.", "2026-01-31T09:00:00.000Z"),
+    field_specs.FieldKind.TIME: KindNote("A time of day, `HH:MM` or `HH:MM:SS`.", "09:30"),
+    field_specs.FieldKind.SELECT: KindNote("The key of one option.", "open"),
+    field_specs.FieldKind.MULTI_SELECT: KindNote("The keys of options.", ["open", "done"]),
+    field_specs.FieldKind.STATUS: KindNote(
         "The key of one option; options are in three groups.", "open"
     ),
-    field_fields.FieldKind.PERSON: KindNote("The ids of members.", [EXAMPLE_ID]),
-    field_fields.FieldKind.EMAIL: KindNote("An email address.", "ada@example.com"),
-    field_fields.FieldKind.URL: KindNote("An http or https URL.", "https://example.com/chair"),
-    field_fields.FieldKind.PHONE: KindNote("A phone number.", "+49 30 901820"),
-    field_fields.FieldKind.FILE: KindNote("The `fileId`s of uploaded files.", [EXAMPLE_ID]),
-    field_fields.FieldKind.JSON: KindNote("Any JSON value.", {"width": 40, "tags": ["oak"]}),
-    field_fields.FieldKind.LOCATION: KindNote(
+    field_specs.FieldKind.PERSON: KindNote("The ids of members.", [EXAMPLE_ID]),
+    field_specs.FieldKind.EMAIL: KindNote("An email address.", "ada@example.com"),
+    field_specs.FieldKind.URL: KindNote("An http or https URL.", "https://example.com/chair"),
+    field_specs.FieldKind.PHONE: KindNote("A phone number.", "+49 30 901820"),
+    field_specs.FieldKind.FILE: KindNote("The `fileId`s of uploaded files.", [EXAMPLE_ID]),
+    field_specs.FieldKind.JSON: KindNote("Any JSON value.", {"width": 40, "tags": ["oak"]}),
+    field_specs.FieldKind.LOCATION: KindNote(
         "A place in degrees; `label` is optional.",
         {"lat": 52.52, "lng": 13.405, "label": "Berlin"},
     ),
-    field_fields.FieldKind.RELATION: KindNote(
+    field_specs.FieldKind.RELATION: KindNote(
         "The ids of records of another database, written and shown in `relations`.", [EXAMPLE_ID]
     ),
-    field_fields.FieldKind.ROLLUP: KindNote(
+    field_specs.FieldKind.ROLLUP: KindNote(
         "An aggregate of related records, shown in `computed`.", 389.7
     ),
-    field_fields.FieldKind.LOOKUP: KindNote(
+    field_specs.FieldKind.LOOKUP: KindNote(
         "The values of a field of related records, shown in `computed`.", ["open", "done"]
     ),
-    field_fields.FieldKind.FORMULA: KindNote(
+    field_specs.FieldKind.FORMULA: KindNote(
         "The result of a CEL expression, shown in `computed`.", 259.8
     ),
-    field_fields.FieldKind.BUTTON: KindNote("No value: pressing it runs an action.", None),
-    field_fields.FieldKind.TIMER: KindNote(
+    field_specs.FieldKind.BUTTON: KindNote("No value: pressing it runs an action.", None),
+    field_specs.FieldKind.TIMER: KindNote(
         "The milliseconds of the record's completed time entries, and the running entry, in"
         " `computed`; queries and formulas use `totalMs`.",
         {"totalMs": 5_400_000, "runningEntryId": None},
     ),
-    field_fields.FieldKind.AUTO_NUMBER: KindNote(
+    field_specs.FieldKind.AUTO_NUMBER: KindNote(
         "A unique number for each record, in `system`.", 42
     ),
-    field_fields.FieldKind.CREATED_AT: KindNote(
+    field_specs.FieldKind.CREATED_AT: KindNote(
         "When it was created, in `system`.", "2026-01-31T09:00:00.000Z"
     ),
-    field_fields.FieldKind.UPDATED_AT: KindNote(
+    field_specs.FieldKind.UPDATED_AT: KindNote(
         "When it was last updated, in `system`.", "2026-01-31T09:00:00.000Z"
     ),
-    field_fields.FieldKind.CREATED_BY: KindNote(
-        "The user who created it, in `system`.", EXAMPLE_ID
-    ),
-    field_fields.FieldKind.UPDATED_BY: KindNote(
+    field_specs.FieldKind.CREATED_BY: KindNote("The user who created it, in `system`.", EXAMPLE_ID),
+    field_specs.FieldKind.UPDATED_BY: KindNote(
         "The user who last updated it, in `system`.", EXAMPLE_ID
     ),
 }

@@ -11,7 +11,7 @@ from models.core.lifecycle.commands import cancel_executions
 from models.core.schedules.commands import follow
 from models.messages.jobs.store import accept_job
 from models.sources.connections.providers import ProviderName
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 from models.sources.mounts import queries
 from models.sources.mounts.schedules import MOUNT_SCHEDULES
 from models.sources.mounts.tables import mount
@@ -30,7 +30,7 @@ async def accept_mount(
     Raises what `usable_connection` and `check_parent` raise.
     """
     connection = await usable_connection(
-        work, actor, body.connection_id, external_resource_resources.Capability.MOUNT
+        work, actor, body.connection_id, external_resources.Capability.MOUNT
     )
     await check_parent(work, actor, body.parent_item_id)
     known = await find_same(
@@ -89,7 +89,7 @@ async def create_mount(
     provider = None
     if body.connection_id is not None:
         found = await usable_connection(
-            work, actor, body.connection_id, external_resource_resources.Capability.MOUNT
+            work, actor, body.connection_id, external_resources.Capability.MOUNT
         )
         provider = found.provider
     made = await place_mount(work, actor, new_id(), title, parent_item_id, body)
@@ -126,7 +126,7 @@ async def place_mount(
             external_id=body.resource.external_id,
             resource=body.resource.to_json(),
             recursive=body.recursive,
-            status=external_resource_resources.MountStatus.ACTIVE.value,
+            status=external_resources.MountStatus.ACTIVE.value,
             created_by_user_id=actor.user_id,
             created_at=work.now,
             updated_at=work.now,
@@ -145,7 +145,7 @@ async def copy_mount(
         sa.select(mount).where(*_this(actor, mount_id)), "mount", of=queries.MountRow
     )
     body = queries.CreateMount.model_construct(
-        resource=external_resource_resources.ProviderResource.model_validate(row.resource),
+        resource=external_resources.ProviderResource.model_validate(row.resource),
         connection_id=row.connection_id,
         recursive=row.recursive,
     )
@@ -165,7 +165,7 @@ async def request_sync(
     if mount_row.connection_id is None:
         raise ConflictError("A link has no connection to sync with.")
     connection = await usable_connection(
-        work, actor, mount_row.connection_id, external_resource_resources.Capability.MOUNT
+        work, actor, mount_row.connection_id, external_resources.Capability.MOUNT
     )
     await work.execute(sa.select(mount.c.id).where(*_this(actor, mount_id)).with_for_update())
     if (await queries.find_mount(work, actor.workspace_id, mount_id)).sync_job_id is None:
@@ -185,7 +185,7 @@ async def cancel_sync(work: UnitOfWork, actor: Actor, mount_id: Id) -> queries.M
     if mount_row.sync_job_id is not None:
         values = {
             "sync_job_id": None,
-            "status": external_resource_resources.MountStatus.ERROR.value,
+            "status": external_resources.MountStatus.ERROR.value,
             "error": queries.CANCELLED,
         }
         await work.execute(sa.update(mount).where(*_this(actor, mount_id)).values(values))

@@ -11,7 +11,7 @@ from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.statements import update_rows
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 from models.sources.mounts.commands import find_same, place_mount
 from models.sources.mounts.queries import MAX_ENTRIES, CreateMount, MountRow
 from models.sources.mounts.tables import mount
@@ -29,7 +29,7 @@ class ListedFolder:
     """
 
     folder: MountRow
-    resources: list[external_resource_resources.ProviderResource] = field(default_factory=list)
+    resources: list[external_resources.ProviderResource] = field(default_factory=list)
     cursor: str | None = None
     done: bool = False
     missing: bool = False
@@ -41,7 +41,7 @@ async def place_root(
     actor: Actor,
     job_id: Id,
     place: JsonObject,
-    resource: external_resource_resources.ProviderResource,
+    resource: external_resources.ProviderResource,
 ) -> tuple[Id, bool]:
     """The mount of a described resource, and whether it is new.
 
@@ -112,12 +112,12 @@ async def _settle(work: UnitOfWork, listing: ListedFolder) -> None:
     values: JsonObject = {"pending": not listing.done}
     if listing.missing:
         values |= {
-            "status": external_resource_resources.MountStatus.STALE.value,
+            "status": external_resources.MountStatus.STALE.value,
             "vanished_at": work.now,
         }
     if listing.problem is not None:
         values |= {
-            "status": external_resource_resources.MountStatus.ERROR.value,
+            "status": external_resources.MountStatus.ERROR.value,
             "error": listing.problem,
         }
     await work.execute(sa.update(mount).where(mount.c.id == listing.folder.id).values(values))
@@ -149,7 +149,7 @@ async def _insert(
     root: MountRow,
     job_id: Id,
     parent: Id,
-    fresh: Sequence[external_resource_resources.ProviderResource],
+    fresh: Sequence[external_resources.ProviderResource],
 ) -> None:
     ids = [new_id() for _ in fresh]
     titles: list[tuple[Id | None, str]] = [
@@ -178,7 +178,7 @@ async def _insert(
 async def _update(
     work: UnitOfWork,
     job_id: Id,
-    found: Sequence[tuple[MountRow, external_resource_resources.ProviderResource]],
+    found: Sequence[tuple[MountRow, external_resources.ProviderResource]],
 ) -> None:
     """Follow what the provider says now; a folder is listed once in each sync."""
     first = [(row, resource) for row, resource in found if row.seen_by != job_id]
@@ -195,16 +195,16 @@ async def _update(
 
 
 def _seen(
-    work: UnitOfWork, job_id: Id, resource: external_resource_resources.ProviderResource
+    work: UnitOfWork, job_id: Id, resource: external_resources.ProviderResource
 ) -> JsonObject:
     return {
         "external_id": resource.external_id,
         "resource": resource.to_json(),
-        "status": external_resource_resources.MountStatus.ACTIVE.value,
+        "status": external_resources.MountStatus.ACTIVE.value,
         "error": None,
         "vanished_at": None,
         "seen_by": job_id,
-        "pending": external_resource_resources.Capability.BROWSE in resource.capabilities,
+        "pending": external_resources.Capability.BROWSE in resource.capabilities,
         "last_synced_at": work.now,
         "updated_at": work.now,
     }
@@ -220,7 +220,7 @@ async def finish_sync(
     work: UnitOfWork,
     root: MountRow,
     job_id: Id,
-    resource: external_resource_resources.ProviderResource,
+    resource: external_resources.ProviderResource,
     mark: str | None,
 ) -> None:
     """The provider has shown all there is; entries that it did not show are stale.
@@ -233,10 +233,10 @@ async def finish_sync(
             .where(
                 mount.c.root_mount_id == root.id,
                 mount.c.seen_by.is_distinct_from(job_id),
-                mount.c.status != external_resource_resources.MountStatus.STALE.value,
+                mount.c.status != external_resources.MountStatus.STALE.value,
             )
             .values(
-                status=external_resource_resources.MountStatus.STALE.value,
+                status=external_resources.MountStatus.STALE.value,
                 vanished_at=sa.func.coalesce(mount.c.vanished_at, work.now),
                 updated_at=work.now,
             )
@@ -250,7 +250,7 @@ async def finish_sync(
 async def _has_problems(work: UnitOfWork, root: MountRow) -> bool:
     these = (
         mount.c.root_mount_id == root.id,
-        mount.c.status == external_resource_resources.MountStatus.ERROR.value,
+        mount.c.status == external_resources.MountStatus.ERROR.value,
     )
     return await work.first(sa.select(mount.c.id).where(*these).limit(1)) is not None
 
@@ -259,12 +259,12 @@ async def note_unchanged(
     work: UnitOfWork,
     root: MountRow,
     job_id: Id,
-    resource: external_resource_resources.ProviderResource,
+    resource: external_resources.ProviderResource,
     mark: str | None,
 ) -> None:
     """The mount is what the provider shows. Raises what `finish_sync` raises."""
     values: JsonObject = {
-        "status": external_resource_resources.MountStatus.ACTIVE.value,
+        "status": external_resources.MountStatus.ACTIVE.value,
         "error": None,
         "vanished_at": None,
         "last_synced_at": work.now,
@@ -278,7 +278,7 @@ async def note_unchanged(
 async def note_vanished(work: UnitOfWork, root: MountRow, job_id: Id) -> None:
     """The provider does not show the resource any more; everything stays where it is."""
     values = {
-        "status": external_resource_resources.MountStatus.STALE.value,
+        "status": external_resources.MountStatus.STALE.value,
         "error": None,
         "vanished_at": sa.func.coalesce(mount.c.vanished_at, work.now),
         "synced_revision": None,
@@ -293,7 +293,7 @@ async def note_failure(work: UnitOfWork, mount_id: Id, job_id: Id, message: str)
         sa.update(mount)
         .where(mount.c.id == mount_id, mount.c.sync_job_id == job_id)
         .values(
-            status=external_resource_resources.MountStatus.ERROR.value,
+            status=external_resources.MountStatus.ERROR.value,
             error=message,
             sync_job_id=None,
             synced_revision=None,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from models.content.items.rules import ItemKind
-from models.sources.external_resources.rules import resources as external_resource_resources
+from models.sources.external_resources.rules import resources as external_resources
 from models.sources.tabular.rules.options import format_named
 
 
@@ -32,37 +32,37 @@ HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 PAGE_TYPES = MARKDOWN_TYPES | HTML_TYPES | {"text/plain"}
 
 
-def imported_kind(resource: external_resource_resources.ProviderResource) -> ImportedKind | None:
+def imported_kind(resource: external_resources.ProviderResource) -> ImportedKind | None:
     """The kind a resource becomes; None for one that cannot be imported."""
-    if external_resource_resources.Capability.IMPORT not in resource.capabilities:
+    if external_resources.Capability.IMPORT not in resource.capabilities:
         return None
     mime_type = essence(resource.mime_type)
     match resource.surface_kind:
         case (
-            external_resource_resources.ResourceSurfaceKind.FOLDER
-            | external_resource_resources.ResourceSurfaceKind.REPOSITORY
+            external_resources.ResourceSurfaceKind.FOLDER
+            | external_resources.ResourceSurfaceKind.REPOSITORY
         ):
             return (
                 ImportedKind.FOLDER
-                if external_resource_resources.Capability.BROWSE in resource.capabilities
+                if external_resources.Capability.BROWSE in resource.capabilities
                 else None
             )
-        case external_resource_resources.ResourceSurfaceKind.DOCUMENT:
+        case external_resources.ResourceSurfaceKind.DOCUMENT:
             return ImportedKind.FILE if _is_opaque(mime_type) else ImportedKind.PAGE
         case (
-            external_resource_resources.ResourceSurfaceKind.SPREADSHEET
-            | external_resource_resources.ResourceSurfaceKind.DATABASE
+            external_resources.ResourceSurfaceKind.SPREADSHEET
+            | external_resources.ResourceSurfaceKind.DATABASE
         ):
             return ImportedKind.DATABASE
-        case external_resource_resources.ResourceSurfaceKind.FILE:
+        case external_resources.ResourceSurfaceKind.FILE:
             return ImportedKind.FILE
-        case external_resource_resources.ResourceSurfaceKind.GENERIC if mime_type in PAGE_TYPES:
+        case external_resources.ResourceSurfaceKind.GENERIC if mime_type in PAGE_TYPES:
             return ImportedKind.PAGE
-        case external_resource_resources.ResourceSurfaceKind.GENERIC if mime_type and format_named(
+        case external_resources.ResourceSurfaceKind.GENERIC if mime_type and format_named(
             "", mime_type
         ):
             return ImportedKind.DATABASE if mime_type.startswith("text/") else ImportedKind.FILE
-        case external_resource_resources.ResourceSurfaceKind.GENERIC if mime_type:
+        case external_resources.ResourceSurfaceKind.GENERIC if mime_type:
             return ImportedKind.FILE
         case _:
             return None
@@ -70,14 +70,14 @@ def imported_kind(resource: external_resource_resources.ProviderResource) -> Imp
 
 def sheet_label(book: str, sheet: str) -> str:
     """The name of the database of a sheet; both names stay to be seen."""
-    return external_resource_resources.shown_name(f"{book[:_BOOK_NAME]} · {sheet}")
+    return external_resources.shown_name(f"{book[:_BOOK_NAME]} · {sheet}")
 
 
 def can_name_sheet(name: str) -> bool:
     """True when a sheet can be asked for by its name."""
     return (
-        0 < len(name) <= external_resource_resources.MAX_NAME
-        and external_resource_resources.identifier_problem(name) is None
+        0 < len(name) <= external_resources.MAX_NAME
+        and external_resources.identifier_problem(name) is None
     )
 
 

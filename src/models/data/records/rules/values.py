@@ -12,7 +12,7 @@ from models.core.filters.grammar import OPERATORS, Op
 from models.core.keys import first_free, slug
 from models.core.problems import an
 from models.core.values import InvalidValueError, text
-from models.data.fields.rules import fields as field_fields
+from models.data.fields.rules import fields as field_specs
 from models.data.fields.rules.options import DEFAULT_COLOR
 from models.data.fields.rules.values import KIND_RULES, default_value, is_plain, value_form
 from models.data.fields.shapes import MAX_OPTIONS
@@ -32,15 +32,15 @@ class Change(NamedTuple):
     @property
     def title(self) -> str | None:
         """The new title, empty when cleared, or None where it stays."""
-        if field_fields.TITLE_KEY in self.cleared:
+        if field_specs.TITLE_KEY in self.cleared:
             return ""
-        return self.values.get(field_fields.TITLE_KEY)
+        return self.values.get(field_specs.TITLE_KEY)
 
     @property
     def data(self) -> dict[str, Any]:
         """The values without the title, which has its own column."""
         data = dict(self.values)
-        data.pop(field_fields.TITLE_KEY, None)
+        data.pop(field_specs.TITLE_KEY, None)
         return data
 
 
@@ -50,7 +50,7 @@ NO_CHANGE = Change(MappingProxyType({}))
 def with_title(data: Mapping[str, Any] | None, title: str | None, at: str = "") -> dict[str, Any]:
     """The written values with `title`, which may be given in either place or alike in both."""
     written = dict(data or {})
-    if title is not None and written.setdefault(field_fields.TITLE_KEY, title) != title:
+    if title is not None and written.setdefault(field_specs.TITLE_KEY, title) != title:
         raise ValidationError.at(f"{at}data.title", "differs from `title`")
     return written
 
@@ -61,9 +61,9 @@ class DataCheck:
     Problems stand at `data.<fieldKey>` behind the prefix `at`.
     """
 
-    def __init__(self, fields: field_fields.FieldSpecs) -> None:
+    def __init__(self, fields: field_specs.FieldSpecs) -> None:
         self._fields = fields
-        self.hints = field_fields.FieldHints(fields)
+        self.hints = field_specs.FieldHints(fields)
         self._checks = {
             key: (spec, check)
             for key, spec in fields.items()
@@ -128,7 +128,7 @@ class DataCheck:
         """The reason why no value can be written under a key; None where one can."""
         return None if key in self._checks else self._why_not(key)
 
-    def _checked(self, key: str, value: object) -> field_fields.FieldValue:
+    def _checked(self, key: str, value: object) -> field_specs.FieldValue:
         """The stored form of a value, None for null."""
         if key not in self._checks:
             raise InvalidValueError(self._why_not(key))
@@ -149,7 +149,7 @@ class DataCheck:
 
 
 def ids_in(
-    change: Change, fields: field_fields.FieldSpecs, kind: field_fields.FieldKind
+    change: Change, fields: field_specs.FieldSpecs, kind: field_specs.FieldKind
 ) -> Iterator[tuple[str, str]]:
     """Each id in the values of the fields of a kind, behind the key of its field."""
     for key, value in change.values.items():
@@ -183,13 +183,13 @@ class Growth:
     `keys` name the fields that got options.
     """
 
-    schema: field_fields.Schema
+    schema: field_specs.Schema
     rows: Sequence[Mapping[str, Any]]
     keys: frozenset[str]
 
 
 def grow_options(
-    schema: field_fields.Schema, rows: Sequence[Mapping[str, Any]], make_id: Callable[[], Id]
+    schema: field_specs.Schema, rows: Sequence[Mapping[str, Any]], make_id: Callable[[], Id]
 ) -> Growth:
     """Give each unknown choice of a field that allows it an option, or the option of that name.
 
@@ -209,9 +209,9 @@ def grow_options(
     return Growth(replace(schema, fields=fields), keyed_rows, frozenset(grown))
 
 
-def may_grow(spec: field_fields.FieldSpec | None) -> bool:
+def may_grow(spec: field_specs.FieldSpec | None) -> bool:
     """True when a write may bring options of a field into being."""
-    if spec is None or spec.kind not in field_fields.OPTION_KINDS:
+    if spec is None or spec.kind not in field_specs.OPTION_KINDS:
         return False
     return bool(spec.settings.get("allowCreate"))
 
@@ -227,7 +227,7 @@ def _chosen(growing: "GrowingField | None", value: object) -> object:
 class GrowingField:
     """A field that gains options while its values are read: `spec` is the field so far."""
 
-    def __init__(self, spec: field_fields.FieldSpec, make_id: Callable[[], Id]) -> None:
+    def __init__(self, spec: field_specs.FieldSpec, make_id: Callable[[], Id]) -> None:
         self.spec = spec
         self.before = frozenset(spec.options)
         self.make_id = make_id
@@ -243,7 +243,7 @@ class GrowingField:
             return known
         if len(self.spec.options) >= MAX_OPTIONS:
             return value
-        option = field_fields.Option(
+        option = field_specs.Option(
             id=str(self.make_id()),
             key=first_free(slug(name, "option"), self.spec.option_keys),
             name=name,
@@ -266,7 +266,7 @@ MAX_BY = 5
 
 
 def meant_values(
-    fields: field_fields.FieldSpecs, upsert_by: Sequence[str], data: Mapping[str, Any], at: str = ""
+    fields: field_specs.FieldSpecs, upsert_by: Sequence[str], data: Mapping[str, Any], at: str = ""
 ) -> tuple[dict[str, Any], list[Detail]]:
     """The values to find a record by, in their stored form, and what is wrong with them.
 
@@ -280,7 +280,7 @@ def meant_values(
         spec = fields.get(key)
         by = f"{at}upsertBy.{place}"
         if spec is None:
-            problems.append(Detail(by, field_fields.no_field(key, fields)))
+            problems.append(Detail(by, field_specs.no_field(key, fields)))
         elif not _matchable(spec):
             problems.append(Detail(by, f"cannot be matched by: it is {an(spec.kind)} field"))
         else:
@@ -291,11 +291,11 @@ def meant_values(
     return values, problems
 
 
-def _matchable(spec: field_fields.FieldSpec) -> bool:
+def _matchable(spec: field_specs.FieldSpec) -> bool:
     return KIND_RULES[spec.kind].check is not None and Op.EQ in OPERATORS[value_form(spec)]
 
 
-def _checked(spec: field_fields.FieldSpec, value: object) -> field_fields.FieldValue:
+def _checked(spec: field_specs.FieldSpec, value: object) -> field_specs.FieldValue:
     if value is None:
         raise InvalidValueError("is needed to find the record")
     check = KIND_RULES[spec.kind].check

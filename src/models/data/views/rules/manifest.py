@@ -15,7 +15,7 @@ from models.core.base import JsonObject
 from models.core.filters.grammar import ValueForm
 from models.core.problems import an, sentence
 from models.core.values import InvalidValueError, check_storable
-from models.data.fields.rules import fields as field_fields
+from models.data.fields.rules import fields as field_specs
 from models.data.fields.rules.values import value_form
 from models.data.records.rules.query.filters import read_filter
 from models.data.records.rules.query.plan import read_query
@@ -30,18 +30,18 @@ MAX_PROBLEMS = 20
 
 _QUERY_KEYS = {"filter", "sorts", "search", "group_by", "aggregates", "colors"}
 _DATES = frozenset({ValueForm.DAY, ValueForm.MOMENT})
-_COVERS = frozenset({field_fields.FieldKind.FILE, field_fields.FieldKind.URL})
-_STACKS = field_fields.OPTION_KINDS | {
-    field_fields.FieldKind.PERSON,
-    field_fields.FieldKind.CHECKBOX,
+_COVERS = frozenset({field_specs.FieldKind.FILE, field_specs.FieldKind.URL})
+_STACKS = field_specs.OPTION_KINDS | {
+    field_specs.FieldKind.PERSON,
+    field_specs.FieldKind.CHECKBOX,
 }
 
-_SERVES: dict[str, tuple[Callable[[field_fields.FieldSpec], bool], str]] = {
+_SERVES: dict[str, tuple[Callable[[field_specs.FieldSpec], bool], str]] = {
     "stack_field_key": (
         lambda spec: spec.kind in _STACKS,
         "an option, person or checkbox field",
     ),
-    "order_field_key": (lambda spec: spec.kind is field_fields.FieldKind.NUMBER, "a number field"),
+    "order_field_key": (lambda spec: spec.kind is field_specs.FieldKind.NUMBER, "a number field"),
     "date_field_key": (lambda spec: value_form(spec) in _DATES, "a field with dates"),
     "end_date_field_key": (lambda spec: value_form(spec) in _DATES, "a field with dates"),
     "cover_field_key": (lambda spec: spec.kind in _COVERS, "a file or url field"),
@@ -49,7 +49,7 @@ _SERVES: dict[str, tuple[Callable[[field_fields.FieldSpec], bool], str]] = {
 _SINGLE_KEYS = frozenset(Manifest.model_fields[name].alias or name for name in _SERVES)
 
 
-def serving(spec: field_fields.FieldSpec) -> list[str]:
+def serving(spec: field_specs.FieldSpec) -> list[str]:
     """The keys of a manifest that may name a field, as they are on the wire."""
     return [
         Manifest.model_fields[name].alias or name
@@ -61,7 +61,7 @@ def serving(spec: field_fields.FieldSpec) -> list[str]:
 def read_manifest(
     kind: ViewKind,
     manifest: Manifest,
-    fields: field_fields.FieldSpecs,
+    fields: field_specs.FieldSpecs,
     now: datetime,
     path: str = "manifest",
 ) -> JsonObject:
@@ -85,7 +85,7 @@ def _problems(
     kind: ViewKind,
     manifest: Manifest,
     content: JsonObject,
-    fields: field_fields.FieldSpecs,
+    fields: field_specs.FieldSpecs,
     now: datetime,
 ) -> Iterator[Detail]:
     yield from _size_problems(content)
@@ -114,7 +114,7 @@ def _size_problems(content: JsonObject) -> Iterator[Detail]:
 
 
 def _query_problems(
-    query: JsonObject, fields: field_fields.FieldSpecs, now: datetime
+    query: JsonObject, fields: field_specs.FieldSpecs, now: datetime
 ) -> Iterator[Detail]:
     try:
         read_query(RecordQuery.model_validate(query), fields, now)
@@ -125,7 +125,7 @@ def _query_problems(
         yield from error.details
 
 
-def _single_key_problems(manifest: Manifest, fields: field_fields.FieldSpecs) -> Iterator[Detail]:
+def _single_key_problems(manifest: Manifest, fields: field_specs.FieldSpecs) -> Iterator[Detail]:
     for name, (serves, wanted) in _SERVES.items():
         key = getattr(manifest, name)
         if key is not None and not (key in fields and serves(fields[key])):
@@ -134,9 +134,9 @@ def _single_key_problems(manifest: Manifest, fields: field_fields.FieldSpecs) ->
 
 
 def _key_problems(
-    keys: Sequence[str], fields: field_fields.FieldSpecs, path: Callable[[int], str]
+    keys: Sequence[str], fields: field_specs.FieldSpecs, path: Callable[[int], str]
 ) -> Iterator[Detail]:
-    hints = field_fields.FieldHints(fields)
+    hints = field_specs.FieldHints(fields)
     for place, key in enumerate(keys):
         if key not in fields:
             yield Detail(path(place), hints.no_field(key))
@@ -145,13 +145,13 @@ def _key_problems(
 
 
 def _chart_problems(
-    chart: Chart, fields: field_fields.FieldSpecs, now: datetime
+    chart: Chart, fields: field_specs.FieldSpecs, now: datetime
 ) -> Iterator[Detail]:
     if chart.x_field_key is None:
         if chart.type is not ChartType.NUMBER:
             yield Detail("chart.xFieldKey", f"is required for {an(chart.type)} chart")
     elif chart.x_field_key not in fields:
-        yield Detail("chart.xFieldKey", field_fields.no_field(chart.x_field_key, fields))
+        yield Detail("chart.xFieldKey", field_specs.no_field(chart.x_field_key, fields))
     else:
         group = {"field": chart.x_field_key, "granularity": chart.granularity}
         for problem in _query_problems({"groupBy": group}, fields, now):
@@ -165,7 +165,7 @@ def _chart_problems(
 
 
 def _form_problems(
-    form: FormLayout, fields: field_fields.FieldSpecs, now: datetime
+    form: FormLayout, fields: field_specs.FieldSpecs, now: datetime
 ) -> Iterator[Detail]:
     keys = [question.key for question in form.fields]
     yield from _key_problems(keys, fields, lambda place: f"form.fields.{place}.key")
@@ -179,7 +179,7 @@ def _form_problems(
 
 
 def _filter_problems(
-    tree: JsonObject, path: str, fields: field_fields.FieldSpecs, now: datetime
+    tree: JsonObject, path: str, fields: field_specs.FieldSpecs, now: datetime
 ) -> Iterator[Detail]:
     """The problems of a filter that is at `path` of the manifest."""
     try:

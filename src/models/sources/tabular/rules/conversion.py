@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 from models.core.base import Id
 from models.core.values import EXACT, InvalidValueError, all_digits, stored_moment
-from models.data.fields.rules import fields as field_fields
+from models.data.fields.rules import fields as field_specs
 from models.data.fields.rules import value_conversion
 from models.data.fields.rules.values import KIND_RULES
 from models.data.records.rules.values import GrowingField, copied_record, may_grow
@@ -23,50 +23,50 @@ from models.sources.tabular.rules.formats import Conventions
 from runtime.postgresql import copy_format
 from runtime.postgresql.copy_format import LENGTH, LENGTH_OF_JSON
 
-Convert: TypeAlias = Callable[[Cell], field_fields.FieldValue | value_conversion.Lost]
+Convert: TypeAlias = Callable[[Cell], field_specs.FieldValue | value_conversion.Lost]
 """Gives the stored form of a cell, None for an empty one, LOST for one that has none."""
 
 _REMEMBERED = 10_000
 _SEPARATORS = re.compile(r"[,;\n]")
 _LINES = frozenset(
-    {field_fields.FieldKind.EMAIL, field_fields.FieldKind.URL, field_fields.FieldKind.PHONE}
+    {field_specs.FieldKind.EMAIL, field_specs.FieldKind.URL, field_specs.FieldKind.PHONE}
 )
-_BY_DAY = frozenset({field_fields.FieldKind.DATE, field_fields.FieldKind.DATETIME})
+_BY_DAY = frozenset({field_specs.FieldKind.DATE, field_specs.FieldKind.DATETIME})
 _BY_NUMBER = frozenset(
     {
-        field_fields.FieldKind.NUMBER,
-        field_fields.FieldKind.CURRENCY,
-        field_fields.FieldKind.PERCENT,
-        field_fields.FieldKind.RATING,
-        field_fields.FieldKind.DURATION,
+        field_specs.FieldKind.NUMBER,
+        field_specs.FieldKind.CURRENCY,
+        field_specs.FieldKind.PERCENT,
+        field_specs.FieldKind.RATING,
+        field_specs.FieldKind.DURATION,
     }
 )
 
 
-def _of(kind: field_fields.FieldKind) -> field_fields.FieldSpec:
-    return field_fields.FieldSpec(id=UUID(int=0), key="cell", label="", kind=kind)
+def _of(kind: field_specs.FieldKind) -> field_specs.FieldSpec:
+    return field_specs.FieldSpec(id=UUID(int=0), key="cell", label="", kind=kind)
 
 
 _TEXT, _NUMBER, _CHECKBOX = (
-    _of(field_fields.FieldKind.TEXT),
-    _of(field_fields.FieldKind.NUMBER),
-    _of(field_fields.FieldKind.CHECKBOX),
+    _of(field_specs.FieldKind.TEXT),
+    _of(field_specs.FieldKind.NUMBER),
+    _of(field_specs.FieldKind.CHECKBOX),
 )
 _DATE, _DATETIME, _TIME = (
-    _of(field_fields.FieldKind.DATE),
-    _of(field_fields.FieldKind.DATETIME),
-    _of(field_fields.FieldKind.TIME),
+    _of(field_specs.FieldKind.DATE),
+    _of(field_specs.FieldKind.DATETIME),
+    _of(field_specs.FieldKind.TIME),
 )
-_DURATION, _JSON = _of(field_fields.FieldKind.DURATION), _of(field_fields.FieldKind.JSON)
+_DURATION, _JSON = _of(field_specs.FieldKind.DURATION), _of(field_specs.FieldKind.JSON)
 
 
-def converter(spec: field_fields.FieldSpec, conventions: Conventions) -> Convert:
+def converter(spec: field_specs.FieldSpec, conventions: Conventions) -> Convert:
     """The conversion of cells to values of a field; equal cells are converted once."""
     if spec.kind in value_conversion.TEXT_KINDS or spec.kind in _LINES:
         return _text(spec)
-    cache: dict[Hashable, field_fields.FieldValue | value_conversion.Lost] = {}
+    cache: dict[Hashable, field_specs.FieldValue | value_conversion.Lost] = {}
 
-    def convert(value: Cell) -> field_fields.FieldValue | value_conversion.Lost:
+    def convert(value: Cell) -> field_specs.FieldValue | value_conversion.Lost:
         if value is None:
             return None
         if isinstance(value, str):
@@ -89,13 +89,13 @@ def converter(spec: field_fields.FieldSpec, conventions: Conventions) -> Convert
     return convert
 
 
-def _text(spec: field_fields.FieldSpec) -> Convert:
+def _text(spec: field_specs.FieldSpec) -> Convert:
     """The conversion of cells to text; to check one costs less than to remember it."""
     check = KIND_RULES[spec.kind].check
     assert check is not None, "clients write text"
     is_line = spec.kind in _LINES
 
-    def convert(value: Cell) -> field_fields.FieldValue | value_conversion.Lost:
+    def convert(value: Cell) -> field_specs.FieldValue | value_conversion.Lost:
         if value is None:
             return None
         if not isinstance(value, str):
@@ -111,18 +111,18 @@ def _text(spec: field_fields.FieldSpec) -> Convert:
 def growing(field: GrowingField) -> Convert:
     """The conversion of cells to options, which come into being where a name is new."""
 
-    def convert(value: Cell) -> field_fields.FieldValue | value_conversion.Lost:
+    def convert(value: Cell) -> field_specs.FieldValue | value_conversion.Lost:
         if value is None:
             return None
         names = [shown_cell(value)] if not isinstance(value, list) else value
-        if field.spec.kind is field_fields.FieldKind.MULTI_SELECT:
+        if field.spec.kind is field_specs.FieldKind.MULTI_SELECT:
             names = [part.strip() for name in names for part in _SEPARATORS.split(str(name))]
         keys = [field.key_of(str(name)) for name in names if name != ""]
         if any(key not in field.spec.option_keys for key in keys) or not keys:
             return value_conversion.LOST
         return (
             list(dict.fromkeys(keys))
-            if field.spec.kind is field_fields.FieldKind.MULTI_SELECT
+            if field.spec.kind is field_specs.FieldKind.MULTI_SELECT
             else keys[0]
         )
 
@@ -130,70 +130,70 @@ def growing(field: GrowingField) -> Convert:
 
 
 def _from_text(
-    spec: field_fields.FieldSpec, text: str, conventions: Conventions
-) -> field_fields.FieldValue | value_conversion.Lost:
+    spec: field_specs.FieldSpec, text: str, conventions: Conventions
+) -> field_specs.FieldValue | value_conversion.Lost:
     plain = text.strip()
     try:
         if spec.kind in _BY_DAY:
             plain = conventions.day(plain)
         elif spec.kind in _BY_NUMBER:
             plain = conventions.number(plain)
-        elif spec.kind is field_fields.FieldKind.CHECKBOX:
+        elif spec.kind is field_specs.FieldKind.CHECKBOX:
             plain = conventions.truth(plain)
     except InvalidValueError:
         return value_conversion.LOST
-    if spec.kind in {field_fields.FieldKind.PERSON, field_fields.FieldKind.FILE}:
+    if spec.kind in {field_specs.FieldKind.PERSON, field_specs.FieldKind.FILE}:
         return _checked(spec, [part.strip() for part in plain.split(",")])
     return value_conversion.convert_value(_TEXT, spec, plain)
 
 
 def _typed(
-    spec: field_fields.FieldSpec, value: Typed
-) -> field_fields.FieldValue | value_conversion.Lost:
+    spec: field_specs.FieldSpec, value: Typed
+) -> field_specs.FieldValue | value_conversion.Lost:
     """The value of a cell that its file has typed."""
     return _BY_TYPE.get(type(value), _from_json)(spec, value)
 
 
 def _from_day(
-    spec: field_fields.FieldSpec, value: date
-) -> field_fields.FieldValue | value_conversion.Lost:
+    spec: field_specs.FieldSpec, value: date
+) -> field_specs.FieldValue | value_conversion.Lost:
     written = value.isoformat()
     return (
         written
-        if spec.kind is field_fields.FieldKind.DATE
+        if spec.kind is field_specs.FieldKind.DATE
         else value_conversion.convert_value(_DATE, spec, written)
     )
 
 
 def _from_time(
-    spec: field_fields.FieldSpec, value: time
-) -> field_fields.FieldValue | value_conversion.Lost:
+    spec: field_specs.FieldSpec, value: time
+) -> field_specs.FieldValue | value_conversion.Lost:
     return value_conversion.convert_value(_TIME, spec, value.isoformat("seconds"))
 
 
 def _from_duration(
-    spec: field_fields.FieldSpec, value: timedelta
-) -> field_fields.FieldValue | value_conversion.Lost:
+    spec: field_specs.FieldSpec, value: timedelta
+) -> field_specs.FieldValue | value_conversion.Lost:
     return value_conversion.convert_value(_DURATION, spec, round(value / timedelta(milliseconds=1)))
 
 
 def _from_truth(
-    spec: field_fields.FieldSpec, value: bool
-) -> field_fields.FieldValue | value_conversion.Lost:
+    spec: field_specs.FieldSpec, value: bool
+) -> field_specs.FieldValue | value_conversion.Lost:
     return value_conversion.convert_value(_CHECKBOX, spec, value)
 
 
 def _from_number(
-    spec: field_fields.FieldSpec, value: float
-) -> field_fields.FieldValue | value_conversion.Lost:
+    spec: field_specs.FieldSpec, value: float
+) -> field_specs.FieldValue | value_conversion.Lost:
     return value_conversion.convert_value(_NUMBER, spec, value)
 
 
 def _from_percent(
-    spec: field_fields.FieldSpec, value: Percent
-) -> field_fields.FieldValue | value_conversion.Lost:
+    spec: field_specs.FieldSpec, value: Percent
+) -> field_specs.FieldValue | value_conversion.Lost:
     # A field holds 50 for 50 %; a hundredfold float need not be the nearest one.
-    if spec.kind is field_fields.FieldKind.PERCENT:
+    if spec.kind is field_specs.FieldKind.PERCENT:
         return value_conversion.convert_value(_NUMBER, spec, float(_hundredfold(value)))
     if spec.kind in value_conversion.TEXT_KINDS:
         return value_conversion.convert_value(_TEXT, spec, f"{all_digits(_hundredfold(value))}%")
@@ -205,12 +205,10 @@ def _hundredfold(value: Percent) -> Decimal:
 
 
 def _from_amount(
-    spec: field_fields.FieldSpec, value: Amount
-) -> field_fields.FieldValue | value_conversion.Lost:
+    spec: field_specs.FieldSpec, value: Amount
+) -> field_specs.FieldValue | value_conversion.Lost:
     stated = [each for each in (value.currency, spec.settings.get("currencyCode")) if each]
-    if spec.kind is field_fields.FieldKind.CURRENCY and not value_conversion.is_one_currency(
-        stated
-    ):
+    if spec.kind is field_specs.FieldKind.CURRENCY and not value_conversion.is_one_currency(stated):
         return value_conversion.LOST
     if spec.kind in value_conversion.TEXT_KINDS and value.currency:
         return value_conversion.convert_value(
@@ -220,26 +218,26 @@ def _from_amount(
 
 
 def _from_moment(
-    spec: field_fields.FieldSpec, value: datetime
-) -> field_fields.FieldValue | value_conversion.Lost:
+    spec: field_specs.FieldSpec, value: datetime
+) -> field_specs.FieldValue | value_conversion.Lost:
     """A moment of a workbook has no offset: it is meant in the time zone of the field."""
     if value.tzinfo is not None:
         return value_conversion.convert_value(_DATETIME, spec, stored_moment(value))
     if spec.kind in _BY_DAY:
         written = value.isoformat(" ", "seconds")
         return value_conversion.convert_value(
-            _TEXT, spec, written[:10] if spec.kind is field_fields.FieldKind.DATE else written
+            _TEXT, spec, written[:10] if spec.kind is field_specs.FieldKind.DATE else written
         )
     return value_conversion.convert_value(_DATETIME, spec, stored_moment(value.replace(tzinfo=UTC)))
 
 
 def _from_json(
-    spec: field_fields.FieldSpec, value: field_fields.FieldValue
-) -> field_fields.FieldValue | value_conversion.Lost:
+    spec: field_specs.FieldSpec, value: field_specs.FieldValue
+) -> field_specs.FieldValue | value_conversion.Lost:
     checked = _checked(spec, value)
     if checked is not value_conversion.LOST:
         return checked
-    if spec.kind is field_fields.FieldKind.MULTI_SELECT and isinstance(value, list):
+    if spec.kind is field_specs.FieldKind.MULTI_SELECT and isinstance(value, list):
         return value_conversion.convert_value(_TEXT, spec, "\n".join(map(str, value)))
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return value_conversion.convert_value(_TEXT, spec, ", ".join(value))
@@ -247,8 +245,8 @@ def _from_json(
 
 
 def _checked(
-    spec: field_fields.FieldSpec, value: object
-) -> field_fields.FieldValue | value_conversion.Lost:
+    spec: field_specs.FieldSpec, value: object
+) -> field_specs.FieldValue | value_conversion.Lost:
     check = KIND_RULES[spec.kind].check
     assert check is not None, "a column fills only fields that clients write"
     try:
@@ -258,7 +256,7 @@ def _checked(
 
 
 _BY_TYPE: Mapping[
-    type, Callable[[field_fields.FieldSpec, Any], field_fields.FieldValue | value_conversion.Lost]
+    type, Callable[[field_specs.FieldSpec, Any], field_specs.FieldValue | value_conversion.Lost]
 ] = {
     bool: _from_truth,
     int: _from_number,
@@ -271,7 +269,7 @@ _BY_TYPE: Mapping[
     timedelta: _from_duration,
 }
 
-Values: TypeAlias = Sequence[field_fields.FieldValue | value_conversion.Lost]
+Values: TypeAlias = Sequence[field_specs.FieldValue | value_conversion.Lost]
 AtOnce: TypeAlias = Callable[[Set[type], Sequence[Any]], Values | None]
 """Gives the values of cells of these types, none of them empty; None where it cannot."""
 
@@ -288,7 +286,7 @@ _NUMBER_TEXT = re.compile(r"-?[0-9]{1,9}(?:[.][0-9]{1,6})?")
 
 
 def column_converter(
-    spec: field_fields.FieldSpec, conventions: Conventions, convert: Convert
+    spec: field_specs.FieldSpec, conventions: Conventions, convert: Convert
 ) -> Callable[[Sequence[Cell]], Column]:
     """The conversion of columns to values of a field, as `convert` gives them cell by cell.
 
@@ -315,19 +313,19 @@ def column_converter(
     return converted
 
 
-def _at_once(spec: field_fields.FieldSpec, conventions: Conventions) -> AtOnce | None:
+def _at_once(spec: field_specs.FieldSpec, conventions: Conventions) -> AtOnce | None:
     plain = KIND_RULES[spec.kind].plain
     if plain is not None:
         return lambda types, cells: cells if types <= {str} and plain.takes(cells) else None
-    if spec.kind in field_fields.NUMERIC_KINDS and not spec.settings.keys() & {
+    if spec.kind in field_specs.NUMERIC_KINDS and not spec.settings.keys() & {
         "min",
         "max",
         "precision",
     }:
         return lambda types, cells: _numbers(types, cells, conventions)
-    if spec.kind is field_fields.FieldKind.CHECKBOX:
+    if spec.kind is field_specs.FieldKind.CHECKBOX:
         return lambda types, cells: cells if types <= {bool} else None
-    if spec.kind is field_fields.FieldKind.DATE:
+    if spec.kind is field_specs.FieldKind.DATE:
         return lambda types, cells: [*map(date.isoformat, cells)] if types <= {date} else None
     return None
 
@@ -351,7 +349,7 @@ class MappedColumn:
     """A column, by its place in the rows, and the field it fills; without a place it is empty."""
 
     place: int | None
-    spec: field_fields.FieldSpec
+    spec: field_specs.FieldSpec
 
 
 @dataclass(slots=True)
@@ -404,7 +402,7 @@ class RowConversion:
         """True when earlier rows decide what later ones mean."""
         return bool(self._growing)
 
-    def grown(self) -> Mapping[str, Sequence[field_fields.Option]]:
+    def grown(self) -> Mapping[str, Sequence[field_specs.Option]]:
         """The options that rows brought into being, by the key of their field."""
         return {
             key: [option for option in field.spec.options if option not in field.before]
@@ -427,7 +425,7 @@ class RowConversion:
         for values in zip(*(column.values for column in columns), strict=True):
             if whole or (None not in values and value_conversion.LOST not in values):
                 data = dict(zip(keys, values, strict=True))
-                title = data.pop(field_fields.TITLE_KEY, "")
+                title = data.pop(field_specs.TITLE_KEY, "")
                 results.append(ConvertedRow(title, data, (), lacking, bool(lacking)))
             else:
                 results.append(self._with_gaps(values))
@@ -447,7 +445,7 @@ class RowConversion:
                 missing.append(at)
         skipped = bool(missing) or not data
         return ConvertedRow(
-            data.pop(field_fields.TITLE_KEY, ""), data, lost_columns, missing, skipped
+            data.pop(field_specs.TITLE_KEY, ""), data, lost_columns, missing, skipped
         )
 
 
@@ -520,6 +518,6 @@ class StagedLines:
 
     def _identity(self, row: ConvertedRow) -> bytes:
         values: list[Any] = [
-            row.title if key == field_fields.TITLE_KEY else row.data.get(key) for key in self.keys
+            row.title if key == field_specs.TITLE_KEY else row.data.get(key) for key in self.keys
         ]
         return hashlib.sha256(to_json(values)).digest()
