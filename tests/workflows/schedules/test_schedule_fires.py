@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from temporalio.client import (
     WorkflowHandle,
 )
 from temporalio.common import SearchAttributeKey
+from temporalio.service import RPCError
 
 from activities.schedules import FireCall, ScheduleFires, Schedules
 from cli.families.registry import SCHEDULED
@@ -22,12 +24,14 @@ from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.schedules import preview_stored
 from models.automation.automations.shapes import Backfill, Backfilled
 from models.core.base import Id
+from models.core.pauses.rules import PauseSubject
 from models.core.schedules.timetables import PassedOver, due_run_id
 from runtime.ids import new_id
-from runtime.temporal.families import Queue
+from runtime.temporal.families import Family, Queue
 from runtime.temporal.outbox import outbox
 from tests.support.engine import Engine
 from tests.support.patience import ENOUGH, eventually
+from tests.support.pauses import pause_work, resume_work
 from tests.support.run_rows import runs_of
 from tests.support.schedules import (
     LONG,
@@ -326,6 +330,44 @@ async def test_a_fire_that_waits_for_a_slot_continues_when_it_gets_one(engine: E
     assert await until_closed(fires[2]) is WorkflowExecutionStatus.COMPLETED
     await engine.cancel(made.id, first.id)
     await until_runs(engine, made.id, "cancelled", "waiting", "cancelled")
+    await engine.cancel(made.id, second.id)
+    for fire in fires:
+        assert await until_closed(fire) is WorkflowExecutionStatus.COMPLETED
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cancelled", [True, False])
+async def test_a_fire_whose_slot_comes_under_a_pause_hears_how_it_ends(
+    engine: Engine, cancelled: bool
+) -> None:
+    """Its execution waits already: the pause must not part its start from the signal to it."""
+    made = await engine.publish(
+        LONG,
+        triggerConfig={
+            **schedule(cron="0 0 1 1 *", overlap="allow_all"),
+            "concurrency": {"limit": 1, "policy": "queue"},
+        },
+    )
+    await until_schedule(engine, made.id, lambda found: found is not None)
+    await trigger(engine, made.id)
+    [first] = await until_runs(engine, made.id, "waiting")
+    await trigger(engine, made.id)
+    [_, second] = await until_runs(engine, made.id, "waiting", "queued")
+    fires = await until_fires(engine, made.id, 2)
+    run = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(second.id))
+
+    async def waits_for_its_slot() -> bool:
+        """Its first look for one is recorded."""
+        with suppress(RPCError):
+            return (await run.describe()).history_length > 4
+        return False
+
+    await eventually(waits_for_its_slot)
+    await pause_work(engine, PauseSubject.AUTOMATION, made.id)
+    await engine.cancel(made.id, first.id)
+    if not cancelled:
+        await resume_work(engine, PauseSubject.AUTOMATION, made.id, rate=60)
+        await until_runs(engine, made.id, "cancelled", "waiting")
     await engine.cancel(made.id, second.id)
     for fire in fires:
         assert await until_closed(fire) is WorkflowExecutionStatus.COMPLETED
