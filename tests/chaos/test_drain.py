@@ -51,7 +51,7 @@ async def run(self):
         raise RuntimeError("no way to hear of activities")
     await whole(self)
 _ActivityWorker.run = run
-cli.worker_process.DRAIN_SECONDS = 2
+cli.worker_process.shutdown.DRAIN_SECONDS = 2
 cli.worker_process.GRACE = timedelta(seconds=2)
 """
 
@@ -59,7 +59,7 @@ STUCK = """
 import asyncio
 import cli.worker_process
 from cli.quarantine.process import QuarantineProcess
-cli.worker_process.DRAIN_SECONDS = 1
+cli.worker_process.shutdown.DRAIN_SECONDS = 1
 QuarantineProcess.close = lambda self: asyncio.sleep(600)
 """
 
@@ -67,7 +67,7 @@ STUCK_AT_START = (
     STUCK
     + """
 async def ensure_schedule(*_): raise RuntimeError("no schedules")
-cli.worker_process.ensure_schedule = ensure_schedule
+cli.worker_process.family_registry.ensure_schedule = ensure_schedule
 """
 )
 
