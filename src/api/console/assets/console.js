@@ -223,12 +223,12 @@ document.addEventListener("htmx:before:swap", (event) => {
     const field = written && [...form.elements].find((one) => one.name === written.name);
     field?.focus({ preventScroll: true });
     if (field && Number.isInteger(written.start)) field.setSelectionRange(written.start, written.end);
-    goOn(form, part);
+    finishReplacement(form, part);
   }).observe(form, { childList: true, subtree: true });
 });
 
 /** Presses what waited; a button of a row does not wait, since its row may be another one now. */
-function goOn(form, { next }) {
+function finishReplacement(form, { next }) {
   replacing.delete(form);
   if (!next || /\.\d+$/.test(next.value)) return;
   [...form.querySelectorAll("button[type=submit]")].find((one) => one.name === next.name && one.value === next.value)?.click();
@@ -238,7 +238,7 @@ document.addEventListener("htmx:finally:request", (event) => {
   const form = formOf(event.target);
   const part = replacing.get(form);
   if (!part || part.source !== event.target || !part.target.isConnected) return;
-  if (!part.isLate) return goOn(form, part);
+  if (!part.isLate) return finishReplacement(form, part);
   Object.assign(part, { isLate: false, isRepeated: true });
   if (part.source.matches("select")) part.source.dispatchEvent(new Event("change", { bubbles: true }));
   else part.source.click();
