@@ -1,6 +1,7 @@
 """A worker dies in the middle of a bulk retry: every run is retried exactly once."""
 
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,15 @@ from models.automation.run_operations.rules import CHUNK
 from runtime.processes.fault_injection import FaultPoint
 from tests.chaos.processes import Workers
 from tests.support.engine import Engine, graph, node
-from tests.support.run_operations import accept, detail, ended, failed_runs, replays
+from tests.support.patience import eventually
+from tests.support.run_operations import (
+    accept,
+    detail,
+    ended,
+    failed_runs,
+    has_no_waiting_starts,
+    replays,
+)
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30), pytest.mark.long]
 
@@ -36,3 +45,5 @@ async def test_every_run_is_retried_once_whenever_the_worker_dies(
     assert (shown.status, shown.total, shown.succeeded) == ("succeeded", RUNS, RUNS)
     retried = await replays(idle) - before
     assert dict(retried) == dict.fromkeys(runs, 1)
+    # An operation that finds them waiting would wait for room before its first chunk.
+    await eventually(partial(has_no_waiting_starts, idle), "the delivery of the starts")

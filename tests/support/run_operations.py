@@ -25,6 +25,7 @@ from models.core.pagination import page_request
 from runtime.database import Database, UnitOfWork
 from runtime.ids import new_id
 from runtime.temporal import outbox
+from runtime.temporal.families import Family
 from tests.support.engine import KEYS, Engine
 from tests.support.patience import found_when
 
@@ -89,6 +90,13 @@ async def failed_runs(engine: Engine, automation_id: UUID, count: int) -> list[U
             await work.execute(insert(automation_run).values(values))
         await work.execute(delete(automation_run).where(run.id == like))
     return run_ids
+
+
+async def has_no_waiting_starts(engine: Engine) -> bool:
+    """True once the starts of all runs of the workspace are delivered."""
+    place = engine.actor.workspace_id
+    async with engine.database.transaction() as work:
+        return not await outbox.waiting_starts(work, place, Family.AUTOMATION_RUN, 1)
 
 
 async def replays(engine: Engine) -> Counter[UUID]:
