@@ -322,14 +322,22 @@ async def test_a_rate_limits_the_runs_per_second(client: Client, space: Space) -
     made = await publish(client, space)
     runs = await failed(client, space, made, 5)
     accepted = await accept(client, space, "retry", runIds=runs, rate=2)
+    this = run_operation.c.id == UUID(accepted["id"])
+    before = utc_now()
     assert await step(space.database, accepted["id"]) == Advance()
+    after = utc_now()
     assert counts(await get(client, space, accepted)) == ("running", 5, 2, 2, 0, 0)
+    async with space.database.transaction() as work:
+        paced_until = await work.scalar(select(run_operation.c.paced_until).where(this))
+        assert before + timedelta(seconds=1) <= paced_until <= after + timedelta(seconds=1)
+        # However slow the machine is, the next step comes before this moment.
+        distant = update(run_operation).where(this).values(paced_until=after + timedelta(hours=1))
+        await work.execute(distant)
     waiting = await step(space.database, accepted["id"])
     assert isinstance(waiting, Advance)
-    assert 0 < waiting.pause <= 1
+    assert 0 < waiting.pause <= timedelta(hours=1).total_seconds()
     assert (await get(client, space, accepted))["done"] == 2
     async with space.database.transaction() as work:
-        this = run_operation.c.id == UUID(accepted["id"])
         await work.execute(update(run_operation).where(this).values(paced_until=utc_now()))
     assert await step(space.database, accepted["id"]) == Advance()
     assert (await get(client, space, accepted))["done"] == 4
