@@ -12,9 +12,8 @@ from activities.connections import ConnectionUseError, find_connected
 from activities.heartbeats import keep_open
 from models.core.base import Id
 from models.sources.authorizations import rules
-from models.sources.connections.commands import store_credentials
 from models.sources.connections.providers import ProviderName
-from models.sources.connections.queries import Connected, hold_connection
+from models.sources.connections.store import Connected, hold_connection, store_credentials
 from runtime.clock import utc_now
 from runtime.configuration.sections import ProviderSettings
 from runtime.crypto import KeyRing

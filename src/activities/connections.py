@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from models.core.base import Id
-from models.sources.connections import queries
+from models.sources.connections import store
 from models.sources.connections.providers import HttpConnection, ProviderName
 from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import Database, Work
@@ -30,13 +30,13 @@ class ConnectionUseError(Exception):
 
 async def find_connected(
     work: Work, keys: KeyRing, workspace_id: Id, connection_id: Id
-) -> queries.Connected:
+) -> store.Connected:
     """A connection with its credentials, for the calls from now on.
 
     Raises ConnectionUseError when it was deleted, or its credentials cannot be read any more.
     """
     try:
-        connection = await queries.open_connection(work, keys, workspace_id, connection_id)
+        connection = await store.open_connection(work, keys, workspace_id, connection_id)
     except UnreadableError:
         message = "The credentials of the connection can no longer be read. Enter them again."
         raise ConnectionUseError(message) from None
@@ -110,9 +110,9 @@ async def _note(
     try:
         if message is None:
             async with database.statement() as single:
-                await queries.note_success(single, workspace_id, connection_id)
+                await store.note_success(single, workspace_id, connection_id)
         else:
             async with database.transaction() as work:
-                await queries.note_failure(work, workspace_id, connection_id, message)
+                await store.note_failure(work, workspace_id, connection_id, message)
     except (psycopg.Error, DBAPIError, PoolTimeoutError):
         log.warning("the health of a connection could not be noted", exc_info=True)

@@ -20,15 +20,9 @@ from models.automation.circuit_breakers import BREAKER_DUE, advance_breaker
 from models.automation.incidents.grouping import FAILURES_DUE, group_failures
 from models.automation.triggers import dispatch as trigger_dispatch
 from models.automation.triggers.record_dates import poll_dates
-from models.core.pauses.commands import PAUSE_DUE, attend_next_pause
+from models.core.pauses.store import PAUSE_DUE, attend_next_pause
 from models.messages.deliveries.lines import STARTS_DUE, start_deliveries, workspaces_to_start
-from models.messages.webhook_endpoints.deliveries import (
-    ENDPOINTS_BEHIND,
-    MOST_WORKSPACES,
-    make_deliveries,
-    workspaces_behind,
-)
-from models.messages.webhook_endpoints.deliveries import FIRST_WORKSPACE as FIRST_WITH_ENDPOINTS
+from models.messages.webhook_endpoints import deliveries as endpoint_deliveries
 from runtime.clock import wait_until_set
 from runtime.database import Database
 from runtime.postgresql.statements import PreparedStatement
@@ -211,20 +205,20 @@ class WebhookFanOut(Poller):
     Each turn locks the endpoints it serves, and leaves the others.
     """
 
-    due = ENDPOINTS_BEHIND
+    due = endpoint_deliveries.ENDPOINTS_BEHIND
     prompt = False
 
     @override
     async def turn(self) -> bool:
         """Notify the endpoints that are behind; False when there were none."""
-        busy, after = False, FIRST_WITH_ENDPOINTS
+        busy, after = False, endpoint_deliveries.FIRST_WORKSPACE
         while True:
             async with self._database.statement() as single:
-                workspaces = await workspaces_behind(single, after)
+                workspaces = await endpoint_deliveries.workspaces_behind(single, after)
             for workspace_id in workspaces:
                 async with self._database.transaction() as work:
-                    busy |= await make_deliveries(work, workspace_id) > 0
-            if len(workspaces) < MOST_WORKSPACES:
+                    busy |= await endpoint_deliveries.make_deliveries(work, workspace_id) > 0
+            if len(workspaces) < endpoint_deliveries.MOST_WORKSPACES:
                 return busy
             after = workspaces[-1]
 

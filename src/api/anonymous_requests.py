@@ -19,26 +19,14 @@ from api.kernel.responses import Data
 from models.automation.automation_runs.calls import run_answer
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.run_header import automation_actor
-from models.automation.webhooks.commands import (
-    Closed,
-    Hook,
-    RunWithoutAnswerError,
-    WebhookReceiptBody,
-    find_hook,
-    keep_refused,
-)
+from models.automation.webhooks import commands as webhooks
 from models.automation.webhooks.rules import Delivery
 from models.core.access.rules import Principal, PrincipalType
 from models.core.base import Id, JsonObject
-from models.data.forms.quotas import Quota, Submitter
+from models.data.forms.commands import Quota, Submitter
 from models.workspace.share_links.visitors import Visitor, VisitRequest, admit
+from runtime import errors
 from runtime.database import UnitOfWork
-from runtime.errors import (
-    NotFoundError,
-    PayloadTooLargeError,
-    PlatformError,
-    ValidationError,
-)
 from runtime.ids import parse_id
 
 _SECURITY_HEADERS = {
@@ -48,7 +36,7 @@ _SECURITY_HEADERS = {
 _WITHOUT_BODY = frozenset({204, 205, 304})
 
 
-async def called_webhook(request: ApiRequest) -> Hook:
+async def called_webhook(request: ApiRequest) -> webhooks.Hook:
     """The webhook of the path; it becomes the actor of the request.
 
     Raises NoSubresourceError, TooOftenError and NotFoundError.
@@ -58,9 +46,9 @@ async def called_webhook(request: ApiRequest) -> Hook:
     request.quota = request.services.limits.webhooks.take(token)
     # Beside the transaction: planned once, where connections for single statements are.
     async with request.services.database.statement() as work:
-        hook = await find_hook(work, token)
-    if not isinstance(hook, Hook):
-        refusal = NotFoundError("webhook")
+        hook = await webhooks.find_hook(work, token)
+    if not isinstance(hook, webhooks.Hook):
+        refusal = errors.NotFoundError("webhook")
         if hook is not None:
             await _keep_refused(request, hook, refusal)
         raise refusal
@@ -71,36 +59,38 @@ async def called_webhook(request: ApiRequest) -> Hook:
 
 
 @asynccontextmanager
-async def refusals_kept(request: ApiRequest, hook: Hook) -> AsyncIterator[None]:
+async def refusals_kept(request: ApiRequest, hook: webhooks.Hook) -> AsyncIterator[None]:
     """Keep the call in the inbox when the block refuses it: its transaction is undone."""
     try:
         yield
-    except PlatformError as refusal:
+    except errors.PlatformError as refusal:
         await _keep_refused(request, hook, refusal)
         raise
 
 
-def refuse_call(request: ApiRequest, refusal: PlatformError) -> Response:
+def refuse_call(request: ApiRequest, refusal: errors.PlatformError) -> Response:
     """The refusal as clients of the API read it; a call that was too large is kept after it.
 
     Its body was never read, so that it has not reached its webhook.
     """
     response = refuse_as_json(request, refusal)
-    if isinstance(refusal, PayloadTooLargeError) and "webhookToken" in request.path_params:
+    if isinstance(refusal, errors.PayloadTooLargeError) and "webhookToken" in request.path_params:
         response.background = BackgroundTask(_keep_too_large, request, refusal)
     return response
 
 
-async def _keep_too_large(request: ApiRequest, refusal: PayloadTooLargeError) -> None:
-    with suppress(PlatformError):
+async def _keep_too_large(request: ApiRequest, refusal: errors.PayloadTooLargeError) -> None:
+    with suppress(errors.PlatformError):
         hook = await called_webhook(request)
         await _keep_refused(request, hook, refusal)
 
 
-async def _keep_refused(request: ApiRequest, hook: Hook | Closed, refusal: PlatformError) -> None:
+async def _keep_refused(
+    request: ApiRequest, hook: webhooks.Hook | webhooks.Closed, refusal: errors.PlatformError
+) -> None:
     services = request.services
     async with services.database.statement() as work:
-        await keep_refused(work, services.keys, hook, delivery_of(request), refusal)
+        await webhooks.keep_refused(work, services.keys, hook, delivery_of(request), refusal)
 
 
 def delivery_of(request: ApiRequest) -> Delivery:
@@ -113,14 +103,14 @@ def delivery_of(request: ApiRequest) -> Delivery:
 
 
 def answer(
-    request: ApiRequest, hook: Hook, receipt: WebhookReceiptBody
-) -> Data[WebhookReceiptBody]:
+    request: ApiRequest, hook: webhooks.Hook, receipt: webhooks.WebhookReceiptBody
+) -> Data[webhooks.WebhookReceiptBody]:
     """The receipt at once, or the answer of the run when it is there.
 
     Both are responses. The declared type is what the OpenAPI document says of them.
     """
     if hook.trigger.respond == "immediate" or receipt.run_id is None:
-        return cast("Data[WebhookReceiptBody]", _receipt(receipt))
+        return cast("Data[webhooks.WebhookReceiptBody]", _receipt(receipt))
     poll = partial(_poll, hook, receipt)
     response = request.deferred(
         poll,
@@ -128,11 +118,11 @@ def answer(
         of=receipt.run_id,
         is_fresh=not receipt.duplicate,
     )
-    return cast("Data[WebhookReceiptBody]", response)
+    return cast("Data[webhooks.WebhookReceiptBody]", response)
 
 
 async def _poll(
-    hook: Hook, receipt: WebhookReceiptBody, work: UnitOfWork, last: bool
+    hook: webhooks.Hook, receipt: webhooks.WebhookReceiptBody, work: UnitOfWork, last: bool
 ) -> Response | None:
     """The answer of the respond node, else the output of the run; after the time the receipt.
 
@@ -147,11 +137,11 @@ async def _poll(
     if outcome.status is RunStatus.SUCCEEDED:
         return _json({"data": outcome.output})
     if outcome.ended:
-        raise RunWithoutAnswerError(receipt.run_id)
+        raise webhooks.RunWithoutAnswerError(receipt.run_id)
     return _receipt(receipt.model_copy(update={"status": outcome.status})) if last else None
 
 
-def _receipt(receipt: WebhookReceiptBody) -> Response:
+def _receipt(receipt: webhooks.WebhookReceiptBody) -> Response:
     body = {"data": receipt.model_dump(mode="json", by_alias=True)}
     return _json(body, 200 if receipt.duplicate else 202)
 
@@ -209,7 +199,7 @@ async def admit_visitor(request: ApiRequest, token: str | None, session: str | N
 def _header(request: ApiRequest, name: str) -> str | None:
     values = request.headers_named(name.lower().encode())
     if len(values) > 1:
-        raise ValidationError.at(name, "Send the header only once.")
+        raise errors.ValidationError.at(name, "Send the header only once.")
     return values[0].decode("latin-1") if values else None
 
 

@@ -19,8 +19,8 @@ from websockets.http11 import Request
 from api.kernel.responses import complete, error_response, new_request_id
 from api.realtime.event_streams import ABORT
 from api.realtime.sockets import WRITER
+from runtime import errors
 from runtime.clock import wait_until_set
-from runtime.errors import InvalidError, PlatformError, RateLimitedError, RequestTimeoutError
 
 STANDSTILL_SECONDS = 60.0
 """The time a client may read nothing of what waits for it."""
@@ -145,14 +145,14 @@ _NETWORK_BITS = 64
 """One host is given this much of an IPv6 address, and chooses the rest itself."""
 
 
-class MalformedRequestError(InvalidError):
+class MalformedRequestError(errors.InvalidError):
     """The bytes are no HTTP request (RFC 9112)."""
 
     def __init__(self, message: str = "Invalid HTTP/1.1 request.") -> None:
         super().__init__(message)
 
 
-class HeadTooLargeError(PlatformError):
+class HeadTooLargeError(errors.PlatformError):
     """RFC 6585, 5."""
 
     tag = "ApiHeadersTooLarge"
@@ -166,7 +166,7 @@ class HeadTooLargeError(PlatformError):
         )
 
 
-class TooManyConnectionsError(RateLimitedError):
+class TooManyConnectionsError(errors.RateLimitedError):
     headers: ClassVar[dict[str, str]] = {"Retry-After": "2"}
 
     def __init__(self, most: int) -> None:
@@ -368,7 +368,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._watch()
         elif self._part is _Part.HEAD:
             seconds = f"{self._limits.head_seconds:g}"
-            self._refuse(RequestTimeoutError(f"The headers did not arrive in {seconds} s."))
+            self._refuse(errors.RequestTimeoutError(f"The headers did not arrive in {seconds} s."))
         else:
             self._close()
 
@@ -376,7 +376,7 @@ class BoundedConnection(HttpToolsProtocol):
         self.transport.close()
         self._standstill.begin()
 
-    def _refuse(self, error: PlatformError) -> None:
+    def _refuse(self, error: errors.PlatformError) -> None:
         """End the connection, with the answer if it is the next one the client expects."""
         if self.transport.is_closing() or self._part is _Part.REFUSED:
             return
@@ -396,7 +396,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._forget_deadline()
         self._watch()
 
-    def _write(self, error: PlatformError) -> None:
+    def _write(self, error: errors.PlatformError) -> None:
         response = error_response(error)
         lines = [STATUS_LINE[response.status_code], b"connection: close\r\n"]
         for name, value in complete(response.raw_headers, new_request_id()):

@@ -14,8 +14,8 @@ from models.automation.automations.commands import automations_closed, automatio
 from models.automation.automations.graphs import find_mail_actions_with
 from models.automation.automations.queries import find_last_run_with
 from models.automation.waits.queries import due_waits
-from models.content.items.audiences import viewers_among
 from models.content.items.commands import on_placement_change
+from models.content.items.queries import viewers_among
 from models.content.items.rules import ItemKind
 from models.content.surfaces.changes import register_reference
 from models.core.lifecycle.lost_workers import find_last_sign_with, find_lost_workers_with
@@ -32,7 +32,7 @@ from models.people.experiments.rules import TargetType
 from models.people.members import on_member_removal
 from models.people.workspaces import on_workspace_deletion
 from models.sources.data_sources.schedules import data_sources_closed, data_sources_placed
-from models.sources.mounts.schedules import mounts_closed, mounts_placed
+from models.sources.mounts.commands import mounts_closed, mounts_placed
 from models.workspace.system import last_seen, lost_since
 
 

@@ -29,7 +29,7 @@ import models.core.idempotency
 import models.core.lifecycle.lost_workers
 import models.core.pauses.intents
 import models.core.secret_keys
-import models.data.databases.tables
+import models.data.databases.field_conversion
 import models.data.fields.tables
 import models.data.forms.tables
 import models.data.record_changes.history
@@ -45,7 +45,7 @@ import models.messages.notification_preferences
 import models.messages.notifications.queries
 import models.messages.push_devices
 import models.messages.realtime
-import models.messages.webhook_endpoints.queries
+import models.messages.webhook_endpoints.store
 import models.messages.webhook_signing
 import models.messages.workspace_events.log
 import models.people.api_keys
@@ -59,8 +59,8 @@ import models.people.release_notices
 import models.people.request_logs
 import models.people.users
 import models.people.workspaces
-import models.sources.authorizations.tables
-import models.sources.connections.tables
+import models.sources.authorizations.store
+import models.sources.connections.store
 import models.sources.data_source_runs.lifecycle
 import models.sources.data_sources.tables
 import models.sources.mounts.tables
@@ -71,7 +71,7 @@ import models.workspace.bundles.references
 import models.workspace.changes.tables
 import models.workspace.legacy_imports.tables
 import models.workspace.model_settings
-import models.workspace.share_links.tables
+import models.workspace.share_links.visitors
 import models.workspace.system
 import models.workspace.usage
 import runtime.temporal.outbox

@@ -15,14 +15,13 @@ from cli.supervisor.development import DevelopmentIssuer
 from models.automation.alert_rules.queries import RULES
 from models.automation.saved_run_filters import FILTERS
 from models.automation.secrets.store import SECRETS
-from models.core.bounds import Bound
-from models.core.repository import Repository
-from models.messages.webhook_endpoints.queries import ENDPOINTS
+from models.core.repository import Bound, Repository
+from models.messages.webhook_endpoints.store import ENDPOINTS
 from models.people.api_keys import KEYS
 from models.people.audience_segments import SEGMENTS
 from models.people.experiments.queries import EXPERIMENTS
 from models.people.oauth_clients import CHOICES
-from models.sources.connections.queries import CONNECTIONS
+from models.sources.connections.store import CONNECTIONS
 from models.sources.outbound_limits.tables import LIMITS
 from models.workspace.changes.requests import PROPOSED
 from tests.support.admins import admin_session

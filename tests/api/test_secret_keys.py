@@ -32,8 +32,8 @@ from models.core.secret_keys import (
 )
 from models.people.api_keys import api_key
 from models.people.credentials import outdated_keys
-from models.sources.authorizations.commands import disconnect
-from models.sources.connections.commands import store_credentials
+from models.sources.authorizations.store import disconnect
+from models.sources.connections.store import store_credentials
 from models.workspace.share_links.links import outdated_links
 from runtime.configuration.settings import Settings
 from runtime.crypto import KEY_ID_BYTES, KeyRing, sealed_columns

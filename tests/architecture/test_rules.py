@@ -24,7 +24,6 @@ PURE = {
 """Modules of `core` that any rules may import, and what they hold. It only shrinks."""
 
 KNOWN = {
-    "automation.actions.shapes": {"workspace.changes.rules"},
     "automation.automations.shapes": {"workspace.changes.rules"},
     "content.items.shapes": {"workspace.changes.rules"},
     "content.surfaces.shapes": {"content.surfaces.rules.tree", "workspace.changes.rules"},

@@ -4,8 +4,7 @@ import pytest
 from sqlalchemy import select
 
 from models.messages.deliveries.commands import Delivery, delivery
-from models.messages.webhook_endpoints.commands import create_endpoint
-from models.messages.webhook_endpoints.queries import CreateWebhookEndpoint
+from models.messages.webhook_endpoints.store import CreateWebhookEndpoint, create_endpoint
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from runtime.crypto import KeyRing

@@ -20,7 +20,7 @@ from models.automation.automation_runs.tables import node_run
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.planner.protocol import index_of
 from models.core.base import Id
-from models.core.bounds import RUNNING
+from models.core.lifecycle.commands import RUNNING
 from runtime.database import SingleStatement
 from tests.chaos.queries import fetch
 from tests.support.engine import Engine, by_node, graph, node, separate_worker

@@ -14,8 +14,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
-from cli.commands import app
-from cli.help import EXAMPLES
+from cli.commands import EXAMPLES, app
 from models.migrations.runner import current
 from tests.support.postgres import migrated_database
 

@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import select, update
 
-from activities.maintenance.orphans import sweep_orphans
+from activities.maintenance.sweeps import sweep_orphans
 from models.core.base import Id
 from models.messages.workspace_events.log import workspace_event
 from models.workspace.bundles.references import import_id_map

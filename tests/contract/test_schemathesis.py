@@ -17,7 +17,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from activities import pollers
+from models.messages.webhook_endpoints import deliveries
 from runtime.configuration.settings import Settings
 from tests.contract.catalogue import EXAMPLES
 from tests.contract.furnished import Furnished
@@ -154,7 +154,7 @@ async def worker(_watched_database: WatchedDatabase, database_url: str) -> Async
     """Workers that finish what calls start, and find nothing earlier tests have left."""
     emptied(database_url)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pollers, "make_deliveries", _none)
+        patch.setattr(deliveries, "make_deliveries", _none)
         async with (
             dev_server() as temporal,
             running_engine(_watched_database, database_url, temporal.client),

@@ -18,8 +18,11 @@ from models.data.records.shapes import CreateRecord
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, mark_read, notify
 from models.messages.notifications.queries import MarkRead
-from models.messages.webhook_endpoints.commands import create_endpoint, send_test
-from models.messages.webhook_endpoints.queries import CreateWebhookEndpoint
+from models.messages.webhook_endpoints.store import (
+    CreateWebhookEndpoint,
+    create_endpoint,
+    send_test,
+)
 from models.messages.workspace_events.rules import EventType
 from models.people.api_keys import CreateApiKey, create_key
 from models.people.experiments.commands import create_experiment

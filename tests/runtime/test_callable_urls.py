@@ -13,7 +13,7 @@ from models.automation.automations.rules.graph.configs import (
     SendWebhookConfig,
 )
 from models.messages.push_devices import PushProvider, token_problem
-from models.messages.webhook_endpoints.queries import CreateWebhookEndpoint
+from models.messages.webhook_endpoints.store import CreateWebhookEndpoint
 from models.sources.connections.providers import (
     HttpConnection,
     MysqlConnection,

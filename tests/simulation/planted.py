@@ -16,7 +16,6 @@ from cli.families import runs as family
 from models.automation.automation_runs import (
     acceptance,
     cancellation,
-    commands,
     execution,
     node_writes,
     slots,
@@ -24,8 +23,9 @@ from models.automation.automation_runs import (
 from models.automation.automation_runs.run_header import header_columns
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.lifecycle import commands as lifecycle
-from models.core.pauses import commands as pause_commands
+from models.core.pauses import store as pause_commands
 from models.core.pauses.intents import is_resting, resting_intent
+from models.core.schedules import timetables
 from runtime.ids import new_id
 from runtime.postgresql.schema import Timestamp
 from runtime.postgresql.statements import PreparedStatement
@@ -110,7 +110,7 @@ def cancel_leaves_nodes_open(patch: Patch) -> None:
 
 
 def ends_leave_nodes_open(patch: Patch) -> None:
-    patch.setattr(execution, "close_nodes", _nothing)
+    patch.setattr(node_writes, "close_nodes", _nothing)
 
 
 def cancel_closes_only_what_has_not_begun(patch: Patch) -> None:
@@ -214,7 +214,7 @@ def a_repeated_event_makes_a_new_run(patch: Patch) -> None:
 
 
 def a_repeated_fire_makes_a_new_run(patch: Patch) -> None:
-    patch.setattr(commands, "due_run_id", lambda *_: new_id())
+    patch.setattr(timetables, "due_run_id", lambda *_: new_id())
 
 
 def failures_are_not_handled(patch: Patch) -> None:

@@ -20,8 +20,8 @@ from models.automation.automation_runs.shapes import RetryRun, RunNow
 from models.automation.automation_runs.shapes import TestRun as RunTest
 from models.automation.automations import runnable_versions
 from models.core.base import Id
-from models.core.pauses.queries import PauseWork, ResumeWork
 from models.core.pauses.rules import PauseSubject
+from models.core.pauses.store import PauseWork, ResumeWork
 from models.core.schedules.timetables import due_run_id
 from models.workspace import pauses
 from runtime.database import UnitOfWork

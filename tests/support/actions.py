@@ -8,7 +8,7 @@ from sqlalchemy import select
 from models.automation.action_runs import store
 from models.automation.action_runs.store import ActionRunDetail, RunAction
 from models.automation.action_runs.tables import action_run
-from models.automation.actions.shapes import CreateAction
+from models.automation.actions.rules import CreateAction
 from models.automation.actions.store import create_action
 from models.core.base import Id
 from models.core.pagination import page_request

@@ -10,8 +10,7 @@ from activities.jobs.records import DatabaseCopies
 from activities.jobs.transactions import FAILED, MORE, Chunks, JobActivities
 from models.content.surfaces.tables import surface
 from models.core.access.rules import Actor
-from models.data.database_copies.commands import accept_copy
-from models.data.database_copies.queries import DuplicateDatabase
+from models.data.database_copies.commands import DuplicateDatabase, accept_copy
 from models.data.fields.tables import database, field
 from models.data.record_templates import record_template
 from models.data.records.tables import record

@@ -6,10 +6,9 @@ from uuid import UUID
 
 from sqlalchemy import func, select, update
 
-from models.core.pauses.commands import attend_next_pause
 from models.core.pauses.intents import pause, resting_intent
-from models.core.pauses.queries import PauseWork, ResumeWork
 from models.core.pauses.rules import PauseSubject
+from models.core.pauses.store import PauseWork, ResumeWork, attend_next_pause
 from models.workspace import pauses
 from runtime.database import Database
 from runtime.temporal.outbox import Intent, outbox

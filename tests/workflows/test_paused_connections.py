@@ -10,9 +10,9 @@ from sqlalchemy import func, select, update
 
 from models.automation.automations.shapes import AutomationDetail
 from models.core.base import Id
-from models.core.pauses.queries import PauseShape, PauseWork
-from models.sources.connections.commands import create_connection, delete_connection
+from models.core.pauses.store import PauseShape, PauseWork
 from models.sources.connections.shapes import CreateConnection
+from models.sources.connections.store import create_connection, delete_connection
 from models.sources.outbound_limits.commands import call_back, pause_of
 from models.sources.outbound_limits.queries import ResumeConnection
 from models.sources.outbound_limits.tables import outbound_call, outbound_place

@@ -28,7 +28,7 @@ from models.messages.deliveries.commands import (
 from models.messages.deliveries.rules import EXPIRED, DeliveryChannel
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import close_job, job, record_job
-from models.sources.data_source_overviews import get_data_source
+from models.sources.data_source_runs.overviews import get_data_source
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.queries import CreateDataSource
 from runtime.ids import new_id

@@ -11,7 +11,7 @@ from activities.database_errors import UNEXPECTED_ATTEMPTS
 from activities.jobs.data_sources import SourcePreviews
 from activities.turns import SlotShares
 from cli.worker_process import ACTIVITY_SLOTS, OVERFLOW_SLOTS
-from models.core.bounds import RUNNING
+from models.core.lifecycle.commands import RUNNING
 from runtime.temporal.families import Family
 from tests.support.client import Client
 from tests.support.endpoint import Endpoint, Serve, once, reply

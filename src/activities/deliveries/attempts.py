@@ -30,8 +30,8 @@ from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.queries import NotificationRow, find_notification, page_of
 from models.messages.push_devices import PushProvider, find_device, forget_device, token_of
 from models.messages.webhook_endpoints import deliveries
-from models.messages.webhook_endpoints.queries import existing_endpoint, secrets_of
 from models.messages.webhook_endpoints.rules import DISABLED, GONE, DisabledReason
+from models.messages.webhook_endpoints.store import existing_endpoint, secrets_of
 from models.people.members import role_of
 from models.people.users import find_user
 from runtime.crypto import KeyRing, UnreadableError

@@ -15,7 +15,7 @@ from activities.providers import adapter as provider_adapter
 from activities.providers import adapters
 from models.core.base import Id, JsonObject
 from models.messages.jobs.store import JobRow, forget_input, job_actor
-from models.sources.authorizations import commands as authorization_commands
+from models.sources.authorizations import store as authorization_commands
 from models.sources.connections.providers import ProviderName
 from models.sources.external_resources.rules import resources as external_resources
 from models.sources.external_resources.rules.forms import NoFormError

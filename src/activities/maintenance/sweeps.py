@@ -1,16 +1,22 @@
-"""Sweeps of our rows: expired ones go, sums, incidents and alert rules are brought up to date."""
+"""Sweeps: expired rows and objects go, sums, incidents and alert rules are brought up to date.
+
+What works with objects of the store removes them when it ends. A process that dies, an execution
+that is terminated, and the purge of a workspace leave some. The key of each says which row it is
+for."""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
+from typing import TypeAlias
 
 from temporalio import activity
 
+from activities.data_source_runs.inputs import PAGES
 from activities.heartbeats import heartbeats
-from activities.maintenance.orphans import sweep_orphans
+from activities.jobs.exports import PARTS
 from activities.parts import Periods
 from models.automation.action_runs.tables import purge_action_runs
 from models.automation.alert_rules.evaluation import evaluate_rules
@@ -22,31 +28,96 @@ from models.automation.incidents.tables import purge_incidents
 from models.automation.run_operations.tables import purge_operations
 from models.automation.run_statistics.sums import purge_sums, settle_runs
 from models.automation.webhooks.commands import purge_receipts
-from models.content.files.commands import purge_files, purge_trash
+from models.content.files.commands import OBJECTS as FILES
+from models.content.files.commands import UPLOAD_TIME, keys_of_files, purge_files, purge_trash
+from models.core.base import Id
 from models.core.idempotency import purge_replies
 from models.data.forms.tables import purge_quotas
 from models.data.records.commands import purge_records
 from models.data.records.queries import merge_counts
 from models.data.time_entries.writes import purge_discarded
 from models.messages.deliveries.lines import purge_deliveries
-from models.messages.jobs.store import purge_jobs
+from models.messages.jobs.store import open_jobs, purge_jobs
 from models.messages.realtime import purge_tabs, purge_tickets
 from models.messages.webhook_endpoints.deliveries import expire_untold
 from models.messages.workspace_events.log import purge_events
 from models.people.credentials import purge_sessions
 from models.people.experiments.commands import purge_units
 from models.people.request_logs import purge_request_logs
-from models.sources.authorizations.commands import purge_authorizations
-from models.sources.data_source_runs.lifecycle import purge_data_source_runs, purge_rejections
+from models.sources.authorizations.store import purge_authorizations
+from models.sources.data_source_runs import lifecycle
 from models.sources.data_sources.commands import purge_previews
 from models.sources.provider_calls import purge_calls, purge_mirror
+from models.workspace.bundles.unpacking import UNPACKED
 from models.workspace.changes.commands import expire_changes, purge_changes
+from models.workspace.legacy_imports.commands import OBJECTS as BUNDLES
 from models.workspace.legacy_imports.executions import purge_legacy_imports
+from models.workspace.legacy_imports.queries import known_runs, named_bundles
 from models.workspace.system import merge_ended_work
 from models.workspace.usage import settle_totals
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
-from runtime.object_store import ObjectStore
+from runtime.object_store import PROBES, ObjectStore
+
+_Needed: TypeAlias = Callable[[UnitOfWork, Collection[str]], Awaitable[Collection[str]]]
+"""The keys among these that something needs."""
+_NeededIds: TypeAlias = Callable[[UnitOfWork, Collection[Id]], Awaitable[Collection[Id]]]
+
+
+async def _by_id(
+    needed: _NeededIds, place: int, work: UnitOfWork, object_keys: Collection[str]
+) -> Collection[str]:
+    """The keys whose part at a place is the id of something that is needed.
+
+    A key of another form is not ours, so it stays.
+    """
+    keys_by_id: dict[Id, list[str]] = {}
+    foreign_keys: list[str] = []
+    for key in object_keys:
+        try:
+            keys_by_id.setdefault(Id(key.split("/")[place]), []).append(key)
+        except (IndexError, ValueError):
+            foreign_keys.append(key)
+    found = await needed(work, keys_by_id) if keys_by_id else ()
+    return {*foreign_keys, *(key for each in found for key in keys_by_id[each])}
+
+
+async def _none(_work: UnitOfWork, _keys: Collection[str]) -> Collection[str]:
+    return ()
+
+
+_NEEDED: Mapping[str, _Needed] = {
+    FILES: keys_of_files,
+    PAGES: partial(_by_id, lifecycle.open_runs, 2),
+    PARTS: partial(_by_id, open_jobs, 2),
+    # A run that ended may be tried again with them until its row is purged.
+    UNPACKED: partial(_by_id, known_runs, 1),
+    BUNDLES: named_bundles,
+    PROBES: _none,
+}
+"""The objects that are needed, by the prefix of their keys."""
+
+
+async def sweep_orphans(database: Database, store: ObjectStore, now: datetime) -> int:
+    """Remove objects that are a day old and belong to nothing; returns their number.
+
+    Such an object is what is left of an upload or of work whose process died, or whose commit had
+    no answer.
+    """
+    count = 0
+    before = now - UPLOAD_TIME
+    await store.drop_unfinished(before)
+    for prefix, needed in _NEEDED.items():
+        async for object_keys in store.older_than(prefix, before):
+            if not object_keys:
+                continue
+            async with database.reading() as work:
+                orphans = {*object_keys} - {*await needed(work, object_keys)}
+            for key in orphans:
+                await store.delete(key)
+            count += len(orphans)
+    return count
+
 
 _MARGIN = timedelta(hours=1)
 """More than promised, for clocks that differ and for restores that begin at the last moment."""
@@ -160,8 +231,8 @@ async def _purge_runs(work: UnitOfWork, before: datetime) -> int:
         or await purge_incidents(work, before)
         or await purge_firings(work, before)
         or await purge_action_runs(work, before)
-        or await purge_rejections(work)
-        or await purge_data_source_runs(work, before)
+        or await lifecycle.purge_rejections(work)
+        or await lifecycle.purge_data_source_runs(work, before)
         or await purge_units(work, before)
     )
 

@@ -27,7 +27,7 @@ from activities.outbox.claims import BEFORE_ALL, PUT_BACK, Limits, claim, claime
 from activities.pollers import POLL_SECONDS, Loop
 from models.automation.automation_runs.run_header import RunHeader
 from models.core.base import Id
-from models.core.bounds import RUNNING
+from models.core.lifecycle.commands import RUNNING
 from runtime.clock import wait_until_set
 from runtime.database import Database
 from runtime.observability.tracing import caused_by

@@ -25,24 +25,17 @@ from activities.providers.webdav import WebdavAdapter
 from activities.sources.fetchers import FetchedResource, ResourceReader, WantedResource
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.sources.connections import queries as connection_queries
-from models.sources.connections.commands import require_feature
+from models.sources.connections import store as connections
 from models.sources.connections.providers import ProviderName
 from models.sources.connections.shapes import ConnectionDetail
+from models.sources.connections.store import require_feature
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.tabular.rules.options import TableFormat, format_named
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from runtime import errors
 from runtime.configuration.sections import ProviderSettings
 from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import Database, UnitOfWork
-from runtime.errors import (
-    DeniedError,
-    NotFoundError,
-    PlatformError,
-    UnsupportedError,
-    UpstreamError,
-    ValidationError,
-)
 from runtime.outbound.client import OutboundClient, call_through
 
 
@@ -111,11 +104,11 @@ CALL_SECONDS = 25.0
 
 T = TypeVar("T")
 
-_REFUSALS: Mapping[provider_adapter.ProblemKind, type[PlatformError]] = {
-    provider_adapter.ProblemKind.DENIED: DeniedError,
-    provider_adapter.ProblemKind.INVALID: ValidationError,
-    provider_adapter.ProblemKind.UNSUPPORTED: UnsupportedError,
-    provider_adapter.ProblemKind.TOO_LARGE: UnsupportedError,
+_REFUSALS: Mapping[provider_adapter.ProblemKind, type[errors.PlatformError]] = {
+    provider_adapter.ProblemKind.DENIED: errors.DeniedError,
+    provider_adapter.ProblemKind.INVALID: errors.ValidationError,
+    provider_adapter.ProblemKind.UNSUPPORTED: errors.UnsupportedError,
+    provider_adapter.ProblemKind.TOO_LARGE: errors.UnsupportedError,
 }
 
 
@@ -155,7 +148,7 @@ class Providers:
         UnsupportedError for a provider that has no resources, and UpstreamError for credentials
         that cannot be read any more.
         """
-        find = connection_queries.get_connection if seen else connection_queries.named_connection
+        find = connections.get_connection if seen else connections.named_connection
         found = await find(work, actor, connection_id)
         reached = await self.reach(work, actor.workspace_id, actor.user_id, connection_id)
         return OpenConnection(found, reached.adapter, reached.access)
@@ -165,18 +158,20 @@ class Providers:
     ) -> Reached:
         """Open a connection that a member with access to it configured earlier (ADR 0037)."""
         try:
-            connection = await connection_queries.open_connection(
+            connection = await connections.open_connection(
                 work, self._keys, workspace_id, connection_id
             )
         except UnreadableError:
             message = "The credentials of the connection can no longer be read. Enter them again."
-            raise UpstreamError(message) from None
+            raise errors.UpstreamError(message) from None
         if connection is None:
-            raise NotFoundError("connection")
+            raise errors.NotFoundError("connection")
         await require_feature(work, workspace_id, connection.provider)
         adapter = await self._adapters.find(connection.provider)
         if adapter is None:
-            raise UnsupportedError(f"A connection to {connection.provider.value} has no resources.")
+            raise errors.UnsupportedError(
+                f"A connection to {connection.provider.value} has no resources."
+            )
         call_through(connection_id)
         access = provider_adapter.ProviderAccess(
             workspace_id, connection_id, user_id, connection.config, connection.credentials
@@ -196,14 +191,14 @@ async def in_time(call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:
         ) from None
 
 
-def refusal_for(problem: provider_adapter.ProviderProblem) -> PlatformError:
+def refusal_for(problem: provider_adapter.ProviderProblem) -> errors.PlatformError:
     """The refusal by which a problem of a provider is answered to the caller."""
     if problem.kind is provider_adapter.ProblemKind.GONE:
-        return NotFoundError("resource")
+        return errors.NotFoundError("resource")
     message = problem.message
     if problem.retry_after is not None:
         message = f"{message} Try again in {problem.retry_after:.0f} seconds."
-    return _REFUSALS.get(problem.kind, UpstreamError)(message)
+    return _REFUSALS.get(problem.kind, errors.UpstreamError)(message)
 
 
 DOWNLOAD_SECONDS = 300.0
@@ -239,7 +234,7 @@ class ProviderResources(ResourceReader):
                 reached = await self._providers.reach(
                     work, request.workspace_id, request.user_id, request.connection_id
                 )
-            except PlatformError as error:
+            except errors.PlatformError as error:
                 raise SourceProblem(ErrorKind.AUTH, error.message) from error
         named = ProviderResource.model_validate(request.resource)
         adapter, access = reached.adapter, reached.access

@@ -8,7 +8,7 @@ from typing import Any
 from typing_extensions import override
 
 from activities.providers import adapter, contents
-from activities.providers.listings import checked_path
+from activities.providers.contents import checked_path
 from activities.providers.web import TokenAdapter, Web, no_such_resource, objects, text_of
 from models.sources.external_resources.rules import resources as external_resources
 

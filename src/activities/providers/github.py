@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from activities.providers import adapter, contents
 from activities.providers import web as provider_web
-from activities.providers.listings import FirstNames, checked_path, name_of
+from activities.providers.contents import FirstNames, checked_path, name_of
 from activities.sources.requests import linked
 from models.core.base import JsonObject
 from models.sources.external_resources.rules import resources as external_resources

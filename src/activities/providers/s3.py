@@ -16,7 +16,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from typing_extensions import override
 
-from activities.providers import adapter, contents, listings
+from activities.providers import adapter, contents
 from activities.providers.web import Web, no_such_resource, refusal_of
 from models.sources.connections.providers import S3Connection
 from models.sources.external_resources.rules import resources as external_resources
@@ -59,7 +59,7 @@ class S3Adapter(adapter.Adapter):
     async def browse(
         self, access: adapter.ProviderAccess, listing: adapter.Listing
     ) -> adapter.ResourcePage:
-        parent = listings.checked_path(listing.parent_external_id)
+        parent = contents.checked_path(listing.parent_external_id)
         prefix = f"{parent}/" if parent else ""
         found = await self._list(access, prefix, listing.cursor, listing.limit)
         wanted = listing.external_type
@@ -72,7 +72,7 @@ class S3Adapter(adapter.Adapter):
     async def describe(
         self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> external_resources.ProviderResource:
-        path, entry = listings.checked_path(resource.external_id), None
+        path, entry = contents.checked_path(resource.external_id), None
         if resource.external_type == "folder":
             found = await self._list(access, f"{path}/", None, 1)
             if found.records or not path:
@@ -92,12 +92,12 @@ class S3Adapter(adapter.Adapter):
         mark: str | None,
     ) -> adapter.Watched:
         """By a digest of all keys below with their ETags, as far as a mount would list them."""
-        path, digest, cursor = listings.checked_path(resource.external_id), hashlib.sha256(), None
+        path, digest, cursor = contents.checked_path(resource.external_id), hashlib.sha256(), None
         below = f"{path}/" if path else ""
         for _ in range(WATCHED_PAGES):
             found = await self._list(access, below, cursor, WATCHED_KEYS, deep=True)
             for _, record in found.records:
-                key, tag = (listings.first_text(record, name) for name in ("Key", "ETag"))
+                key, tag = (contents.first_text(record, name) for name in ("Key", "ETag"))
                 digest.update(f"{key}\0{tag}\0".encode())
             cursor = found.cursor
             if cursor is None:
@@ -112,7 +112,7 @@ class S3Adapter(adapter.Adapter):
         mime_type = contents.media_type(resource.name, resource.mime_type)
         if resource.external_type == "folder" or not contents.is_text(mime_type):
             return contents.link_to(resource)
-        web, url = self._signed(access, _key(access, listings.checked_path(resource.external_id)))
+        web, url = self._signed(access, _key(access, contents.checked_path(resource.external_id)))
         return contents.content_of(resource, mime_type, await web.text(url))
 
     @override
@@ -123,7 +123,7 @@ class S3Adapter(adapter.Adapter):
         path: Path,
         conditions: Mapping[str, str],
     ) -> adapter.Downloaded:
-        web, url = self._signed(access, _key(access, listings.checked_path(resource.external_id)))
+        web, url = self._signed(access, _key(access, contents.checked_path(resource.external_id)))
         return await contents.fetch_file(web, resource, url, path, conditions)
 
     async def _list(
@@ -145,7 +145,7 @@ class S3Adapter(adapter.Adapter):
         web, url = self._signed(access, "", asked)
         answer = await web.send(url)
         found = _Listed(prefix, prefix + below)
-        records = listings.XmlRecords(frozenset({"Contents", "CommonPrefixes"}), found.take)
+        records = contents.XmlRecords(frozenset({"Contents", "CommonPrefixes"}), found.take)
         # Megabytes of XML would stop the event loop.
         await asyncio.to_thread(records.feed, answer.body, last=True)
         return found
@@ -165,7 +165,7 @@ class S3Adapter(adapter.Adapter):
     ) -> tuple[Web, str]:
         """The URL of a request, and its headers with the signature."""
         config = _config(access)
-        url = f"{_bucket_url(config)}/{listings.quoted(key)}"
+        url = f"{_bucket_url(config)}/{contents.quoted(key)}"
         if query:
             url += "?" + urlencode(sorted(query.items()), quote_via=quote, safe="~")
         credentials = Credentials(
@@ -183,12 +183,12 @@ class _Signed(Web):
     def refusal(self, answer: OutboundResponse) -> adapter.ProviderProblem:
         codes: list[str] = []
 
-        def take(name: str, record: listings.Record) -> None:
+        def take(name: str, record: contents.Record) -> None:
             if name == "Code":
                 codes.append(record[0][1])
 
         try:
-            listings.XmlRecords(frozenset(), take).feed(answer.body, last=True)
+            contents.XmlRecords(frozenset(), take).feed(answer.body, last=True)
         except adapter.ProviderProblem:
             # The body of a refusal may be anything; its status then decides.
             codes.clear()
@@ -207,24 +207,24 @@ class _Listed:
     def __init__(self, prefix: str, below: str) -> None:
         self._prefix = prefix
         self._below = below
-        self.records: list[tuple[str, listings.Record]] = []
+        self.records: list[tuple[str, contents.Record]] = []
         self.cursor: str | None = None
 
-    def take(self, name: str, record: listings.Record) -> None:
+    def take(self, name: str, record: contents.Record) -> None:
         if name == "NextContinuationToken":
             self.cursor = record[0][1] or None
         elif name in {"Contents", "CommonPrefixes"}:
             self.records.append((name, record))
 
     def resource(
-        self, name: str, record: listings.Record
+        self, name: str, record: contents.Record
     ) -> external_resources.ProviderResource | None:
         """The resource of a record; None for the folder itself, and for keys that are no paths."""
-        key = listings.first_text(record, "Prefix" if name == "CommonPrefixes" else "Key") or ""
+        key = contents.first_text(record, "Prefix" if name == "CommonPrefixes" else "Key") or ""
         if not key.startswith(self._below) or key == self._below:
             return None
         try:
-            path = listings.checked_path(key[len(self._prefix) :])
+            path = contents.checked_path(key[len(self._prefix) :])
         except adapter.ProviderProblem:
             return None
         if name == "CommonPrefixes":
@@ -239,13 +239,13 @@ def _folder(path: str) -> external_resources.ProviderResource | None:
     return adapter.listed(
         externalType="folder",
         externalId=path,
-        name=listings.name_of(path),
+        name=contents.name_of(path),
         surfaceKind=kind.value,
         capabilities=[
             *contents.capabilities_of(kind),
             external_resources.Capability.WATCH.value,
         ],
-        parentExternalId=listings.parent_of(path),
+        parentExternalId=contents.parent_of(path),
     )
 
 
@@ -255,11 +255,11 @@ def _file(path: str, payload: Mapping[str, Any]) -> external_resources.ProviderR
     return adapter.listed(
         externalType="file",
         externalId=path,
-        name=listings.name_of(path),
+        name=contents.name_of(path),
         surfaceKind=kind.value,
         capabilities=contents.capabilities_of(kind),
         mimeType=mime_type,
-        parentExternalId=listings.parent_of(path),
+        parentExternalId=contents.parent_of(path),
         revision=payload.get("ETag"),
         providerModifiedAt=payload.get("LastModified"),
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import asyncssh
 from typing_extensions import override
 
-from activities.providers import adapter, contents, listings
+from activities.providers import adapter, contents
 from activities.providers.web import no_such_resource
 from models.sources.connections.providers import SftpConnection
 from models.sources.external_resources.rules import resources as external_resources
@@ -27,7 +27,7 @@ _Attributes = asyncssh.SFTPAttrs
 class SftpAdapter(adapter.Adapter):
     """Folders and files below a directory. Links are not followed: they may lead anywhere."""
 
-    listing_seconds = listings.LISTING_SECONDS
+    listing_seconds = contents.LISTING_SECONDS
 
     def __init__(self, outbound: OutboundClient) -> None:
         self._outbound = outbound
@@ -41,8 +41,8 @@ class SftpAdapter(adapter.Adapter):
     async def browse(
         self, access: adapter.ProviderAccess, listing: adapter.Listing
     ) -> adapter.ResourcePage:
-        parent = listings.checked_path(listing.parent_external_id)
-        page = listings.FirstNames[_Attributes](listing)
+        parent = contents.checked_path(listing.parent_external_id)
+        page = contents.FirstNames[_Attributes](listing)
         async with self._session(access) as session:
             async for name, attributes in session.children(parent):
                 kind = _type_of(attributes)
@@ -55,7 +55,7 @@ class SftpAdapter(adapter.Adapter):
     async def describe(
         self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> external_resources.ProviderResource:
-        path = listings.checked_path(resource.external_id)
+        path = contents.checked_path(resource.external_id)
         async with self._session(access) as session:
             made = _resource(path, await session.found(path))
         if made is None:
@@ -69,7 +69,7 @@ class SftpAdapter(adapter.Adapter):
         mime_type = contents.media_type(resource.name, resource.mime_type)
         if resource.external_type == "folder" or not contents.is_text(mime_type):
             return contents.link_to(resource)
-        path = listings.checked_path(resource.external_id)
+        path = contents.checked_path(resource.external_id)
         async with self._session(access) as session:
             await session.found(path)
             content = b"".join(
@@ -86,7 +86,7 @@ class SftpAdapter(adapter.Adapter):
         conditions: Mapping[str, str],
     ) -> adapter.Downloaded:
         place, mime_type = (
-            listings.checked_path(resource.external_id),
+            contents.checked_path(resource.external_id),
             contents.media_type(resource.name),
         )
         async with self._session(access) as session:
@@ -210,11 +210,11 @@ def _resource(path: str, attributes: _Attributes) -> external_resources.Provider
     return adapter.listed(
         externalType=external_type,
         externalId=path,
-        name=listings.name_of(path),
+        name=contents.name_of(path),
         surfaceKind=kind.value,
         capabilities=contents.capabilities_of(kind),
         mimeType=mime_type,
-        parentExternalId=listings.parent_of(path),
+        parentExternalId=contents.parent_of(path),
         revision=None if mime_type is None else _revision(attributes),
         providerModifiedAt=_moment(attributes.mtime),
     )

@@ -15,17 +15,8 @@ from activities.connections import ConnectionUseError
 from activities.providers import adapter as provider_adapter
 from models.sources.authorizations.rules import ACCESS_TOKEN, is_stale
 from runtime.clock import utc_now
+from runtime.outbound import errors
 from runtime.outbound.client import OutboundClient
-from runtime.outbound.errors import (
-    InvalidBodyError,
-    InvalidRequestError,
-    InvalidUrlError,
-    OutboundBlockedError,
-    OutboundError,
-    OutboundTimeoutError,
-    ResponseTooLargeError,
-    TooManyRedirectsError,
-)
 from runtime.outbound.messages import OutboundRequest, OutboundResponse, Sink, authentication
 
 MAX_LISTING_BYTES = 16 * 1024 * 1024
@@ -46,13 +37,13 @@ class Question(TypedDict, total=False):
     headers: Mapping[str, str]
 
 
-_UNREACHED: Mapping[type[OutboundError], provider_adapter.ProblemKind] = {
-    OutboundTimeoutError: provider_adapter.ProblemKind.TIMEOUT,
-    ResponseTooLargeError: provider_adapter.ProblemKind.TOO_LARGE,
-    OutboundBlockedError: provider_adapter.ProblemKind.INVALID,
-    InvalidUrlError: provider_adapter.ProblemKind.INVALID,
-    InvalidRequestError: provider_adapter.ProblemKind.INVALID,
-    TooManyRedirectsError: provider_adapter.ProblemKind.MALFORMED,
+_UNREACHED: Mapping[type[errors.OutboundError], provider_adapter.ProblemKind] = {
+    errors.OutboundTimeoutError: provider_adapter.ProblemKind.TIMEOUT,
+    errors.ResponseTooLargeError: provider_adapter.ProblemKind.TOO_LARGE,
+    errors.OutboundBlockedError: provider_adapter.ProblemKind.INVALID,
+    errors.InvalidUrlError: provider_adapter.ProblemKind.INVALID,
+    errors.InvalidRequestError: provider_adapter.ProblemKind.INVALID,
+    errors.TooManyRedirectsError: provider_adapter.ProblemKind.MALFORMED,
 }
 
 _REFUSED: Mapping[int, tuple[provider_adapter.ProblemKind, str]] = {
@@ -189,7 +180,7 @@ async def sent(
     """The answer of any status. Raises ProviderProblem when there is none."""
     try:
         return await outbound.send(request, sink)
-    except OutboundError as error:
+    except errors.OutboundError as error:
         kind = _UNREACHED.get(type(error), provider_adapter.ProblemKind.UNAVAILABLE)
         raise provider_adapter.ProviderProblem(kind, error.message) from None
 
@@ -202,7 +193,7 @@ def json_of(answer: OutboundResponse) -> JsonValue:
     """The JSON value of an answer, regardless of its content type; None when there is none."""
     try:
         return answer.parsed()
-    except InvalidBodyError:
+    except errors.InvalidBodyError:
         return None
 
 
@@ -293,7 +284,7 @@ class AuthorizedAdapter(provider_adapter.AdapterWrapper):
             raise provider_adapter.ProviderProblem(
                 provider_adapter.ProblemKind.AUTH, error.message
             ) from None
-        except (OutboundError, UnansweredError):
+        except (errors.OutboundError, UnansweredError):
             message = "The provider did not return a new token."
             raise provider_adapter.ProviderProblem(
                 provider_adapter.ProblemKind.UNAVAILABLE, message

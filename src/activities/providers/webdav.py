@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from typing_extensions import override
 
-from activities.providers import adapter, contents, listings
+from activities.providers import adapter, contents
 from activities.providers.web import DOWNLOAD_SECONDS, Web, no_such_resource, secret_of, sent
 from models.sources.connections.providers import WebdavConnection
 from models.sources.external_resources.rules import resources as external_resources
@@ -32,7 +32,7 @@ class _Found(NamedTuple):
 class WebdavAdapter(adapter.Adapter):
     """Folders and files by their paths. WebDAV has no pages: they are cut from whole listings."""
 
-    listing_seconds = listings.LISTING_SECONDS
+    listing_seconds = contents.LISTING_SECONDS
 
     def __init__(self, outbound: OutboundClient) -> None:
         self._outbound = outbound
@@ -45,12 +45,12 @@ class WebdavAdapter(adapter.Adapter):
     async def browse(
         self, access: adapter.ProviderAccess, listing: adapter.Listing
     ) -> adapter.ResourcePage:
-        parent = listings.checked_path(listing.parent_external_id)
-        page = listings.FirstNames[_Found](listing)
+        parent = contents.checked_path(listing.parent_external_id)
+        page = contents.FirstNames[_Found](listing)
 
         def take(child: _Found) -> None:
-            if child.path != parent and (listings.parent_of(child.path) or "") == parent:
-                page.take(listings.name_of(child.path), "folder" if child.folder else "file", child)
+            if child.path != parent and (contents.parent_of(child.path) or "") == parent:
+                page.take(contents.name_of(child.path), "folder" if child.folder else "file", child)
 
         await self._propfind(access, parent, 1, take)
         return page.page(lambda _, one: self._resource(access, one))
@@ -59,7 +59,7 @@ class WebdavAdapter(adapter.Adapter):
     async def describe(
         self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> external_resources.ProviderResource:
-        found = await self._found(access, listings.checked_path(resource.external_id), 0)
+        found = await self._found(access, contents.checked_path(resource.external_id), 0)
         made = self._resource(access, found)
         if made is None:
             raise no_such_resource()
@@ -73,7 +73,7 @@ class WebdavAdapter(adapter.Adapter):
         if resource.external_type == "folder" or not contents.is_text(mime_type):
             return contents.link_to(resource)
         web = self._web(access)
-        text = await web.text(_url(access, listings.checked_path(resource.external_id)))
+        text = await web.text(_url(access, contents.checked_path(resource.external_id)))
         return contents.content_of(resource, mime_type, text)
 
     @override
@@ -84,7 +84,7 @@ class WebdavAdapter(adapter.Adapter):
         path: Path,
         conditions: Mapping[str, str],
     ) -> adapter.Downloaded:
-        url = _url(access, listings.checked_path(resource.external_id))
+        url = _url(access, contents.checked_path(resource.external_id))
         return await contents.fetch_file(self._web(access), resource, url, path, conditions)
 
     async def _found(self, access: adapter.ProviderAccess, path: str, depth: int) -> _Found:
@@ -102,12 +102,12 @@ class WebdavAdapter(adapter.Adapter):
         root = unquote(urlsplit(_url(access, "")).path)
         web = self._web(access)
 
-        def record(name: str, parts: listings.Record) -> None:
+        def record(name: str, parts: contents.Record) -> None:
             found = _entry(parts, root) if name == "response" else None
             if found is not None:
                 take(found)
 
-        records = listings.XmlRecords(frozenset({"response"}), record)
+        records = contents.XmlRecords(frozenset({"response"}), record)
         problems: list[adapter.ProviderProblem] = []
 
         async def feed(chunk: bytes) -> None:
@@ -145,12 +145,12 @@ class WebdavAdapter(adapter.Adapter):
         return adapter.listed(
             externalType="folder" if found.folder else "file",
             externalId=found.path,
-            name=listings.name_of(found.path),
+            name=contents.name_of(found.path),
             surfaceKind=kind.value,
             capabilities=contents.capabilities_of(kind),
             mimeType=mime_type,
             canonicalUrl=_url(access, found.path),
-            parentExternalId=listings.parent_of(found.path),
+            parentExternalId=contents.parent_of(found.path),
             revision=found.revision,
         )
 
@@ -160,9 +160,9 @@ class WebdavAdapter(adapter.Adapter):
         return Web(self._outbound, config.base_url, headers)
 
 
-def _entry(parts: listings.Record, root: str) -> _Found | None:
+def _entry(parts: contents.Record, root: str) -> _Found | None:
     """A resource below the root; None for anything that a server lists besides."""
-    href = listings.first_text(parts, "href")
+    href = contents.first_text(parts, "href")
     if href is None:
         return None
     place = unquote(urlsplit(href).path)
@@ -172,17 +172,17 @@ def _entry(parts: listings.Record, root: str) -> _Found | None:
     path = place[len(root.rstrip("/")) :].strip("/")
     if any(part in {"", ".", ".."} for part in path.split("/")) and path:
         return None
-    folder = listings.has_element(parts, "collection")
+    folder = contents.has_element(parts, "collection")
     moment, size = (
-        listings.first_text(parts, name) for name in ("getlastmodified", "getcontentlength")
+        contents.first_text(parts, name) for name in ("getlastmodified", "getcontentlength")
     )
     # Some servers send no ETag.
-    revision = listings.first_text(parts, "getetag") or f"{moment}/{size}"
+    revision = contents.first_text(parts, "getetag") or f"{moment}/{size}"
     return _Found(
-        path, folder, listings.first_text(parts, "getcontenttype"), None if folder else revision
+        path, folder, contents.first_text(parts, "getcontenttype"), None if folder else revision
     )
 
 
 def _url(access: adapter.ProviderAccess, path: str, *, folder: bool = False) -> str:
     base = str(access.config["baseUrl"]).rstrip("/")
-    return f"{base}/{listings.quoted(path)}" + ("/" if folder and path else "")
+    return f"{base}/{contents.quoted(path)}" + ("/" if folder and path else "")

@@ -14,7 +14,7 @@ from models.core.access.rules import Scope
 from models.core.base import Id, Input, JsonObject
 from models.people.members import list_members
 from models.people.users import display_name
-from models.sources.connections.queries import get_connection, list_connections
+from models.sources.connections.store import get_connection, list_connections
 from runtime.errors import ValidationError
 from runtime.strict_json import StrictJsonError, parse
 

@@ -34,7 +34,7 @@ from models.data.fields import queries as databases
 from models.data.forms import queries as forms
 from models.data.records import queries as records
 from models.data.time_entries import queries as entries
-from models.messages.webhook_endpoints import queries as webhook_endpoints
+from models.messages.webhook_endpoints import store as webhook_endpoints
 from models.people import api_keys, credentials, invitations, members
 from models.people.users import sync_profile
 from models.sources.data_source_runs import overviews as data_source_runs

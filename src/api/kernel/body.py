@@ -11,12 +11,7 @@ from dataclasses import dataclass
 
 from starlette.types import Message, Receive, Scope
 
-from runtime.errors import (
-    PayloadTooLargeError,
-    PlatformError,
-    RequestTimeoutError,
-    UnsupportedMediaTypeError,
-)
+from runtime import errors
 
 _DISCARDED_BYTES = 32 * 1024 * 1024
 _DISCARDING_SECONDS = 2.0
@@ -36,7 +31,7 @@ class Body:
     """The bytes, or why they are refused."""
 
     raw: bytes = b""
-    refusal: PlatformError | None = None
+    refusal: errors.PlatformError | None = None
 
 
 NO_BODY = Body()
@@ -60,7 +55,7 @@ class PacedReceive:
             async with asyncio.timeout(self._left):
                 message = await self._receive()
         except TimeoutError:
-            raise RequestTimeoutError(
+            raise errors.RequestTimeoutError(
                 f"The body arrived at less than {self._rate:g} bytes per second. Send it again."
             ) from None
         earned = len(message.get("body", b"")) / self._rate
@@ -84,7 +79,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int, *, raw: bool = F
         return Body(refusal=too_large(limit))
     if content and not raw and not is_json(headers.get(b"content-type", b"")):
         return Body(
-            refusal=UnsupportedMediaTypeError(
+            refusal=errors.UnsupportedMediaTypeError(
                 "Send the body as JSON, with Content-Type: application/json."
             )
         )
@@ -100,9 +95,9 @@ def _relevant(scope: Scope) -> dict[bytes, bytes]:
     return {name: value for name, value in scope["headers"] if name in _RELEVANT}
 
 
-def _refusal(headers: Mapping[bytes, bytes], limit: int) -> PlatformError | None:
+def _refusal(headers: Mapping[bytes, bytes], limit: int) -> errors.PlatformError | None:
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
-        return UnsupportedMediaTypeError("Send the body without content encoding.")
+        return errors.UnsupportedMediaTypeError("Send the body without content encoding.")
     declared = headers.get(b"content-length", b"0")
     if not declared.isdigit() or len(declared) > 18 or int(declared) > limit:
         return too_large(limit)
@@ -132,7 +127,7 @@ async def _discard(receive: Receive) -> None:
     Many clients do not read while they send, and would miss the refusal when the connection closes.
     """
     remaining = _DISCARDED_BYTES
-    with suppress(TimeoutError, RequestTimeoutError):
+    with suppress(TimeoutError, errors.RequestTimeoutError):
         async with asyncio.timeout(_DISCARDING_SECONDS):
             while remaining > 0:
                 message = await receive()
@@ -153,6 +148,6 @@ def is_json(content_type: bytes) -> bool:
     return True
 
 
-def too_large(limit: int) -> PayloadTooLargeError:
+def too_large(limit: int) -> errors.PayloadTooLargeError:
     """The refusal of a body of more than `limit` bytes."""
-    return PayloadTooLargeError(f"The body is larger than {limit // 1024} KiB.")
+    return errors.PayloadTooLargeError(f"The body is larger than {limit // 1024} KiB.")

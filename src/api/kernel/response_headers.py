@@ -11,11 +11,7 @@ from api.kernel.limits import TooOftenError
 from api.kernel.operation import Operation
 from api.kernel.routing import Route
 from models.core.openapi import Deprecated, deprecated_in_answer, may_use_deprecated
-from runtime.errors import (
-    ConflictingMutationError,
-    InProgressError,
-    PlatformError,
-)
+from runtime import errors
 
 
 def _header(description: str, kind: str = "string", **options: object) -> dict[str, Any]:
@@ -52,7 +48,7 @@ HEADERS: dict[str, dict[str, Any]] = {
 """The components; an answer refers to those it may have."""
 
 _OF_A_FILE = (ENTITY_TAG, "Accept-Ranges", "Content-Disposition")
-_REPEATED = (InProgressError.code, ConflictingMutationError.code)
+_REPEATED = (errors.InProgressError.code, errors.ConflictingMutationError.code)
 """Only an operation that takes an `Idempotency-Key` refuses so by itself."""
 
 
@@ -120,7 +116,7 @@ def _answers_an_array(operation: Operation) -> bool:
     return any(get_origin(shape) is list for shape in shapes)
 
 
-def of_refusals(refusals: Sequence[type[PlatformError]]) -> dict[str, Any]:
+def of_refusals(refusals: Sequence[type[errors.PlatformError]]) -> dict[str, Any]:
     """The headers of refusals that have one status."""
     own = {name for refusal in refusals for name in refusal.headers}
     if any(refusal.code in _REPEATED for refusal in refusals):

@@ -14,13 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from runtime.errors import (
-    InternalError,
-    PlatformError,
-    StorageFullError,
-    UnavailableError,
-    ValidationError,
-)
+from runtime import errors
 from runtime.object_store import has_no_room
 from runtime.observability.logs import describe
 from runtime.postgresql.sessions import is_disk_full
@@ -68,7 +62,7 @@ class ValidationErrorBody(ErrorBody):
     details: list[ErrorDetail]
 
 
-def error_response(error: PlatformError) -> Response:
+def error_response(error: errors.PlatformError) -> Response:
     """The answer that tells this refusal."""
     body: dict[str, Any] = {
         "_tag": error.tag,
@@ -76,7 +70,7 @@ def error_response(error: PlatformError) -> Response:
         "message": error.message,
         "status": error.status,
     }
-    if isinstance(error, ValidationError):
+    if isinstance(error, errors.ValidationError):
         body["details"] = [
             {"path": detail.path, "message": detail.message} for detail in error.details
         ]
@@ -88,24 +82,26 @@ def error_response(error: PlatformError) -> Response:
     )
 
 
-def as_refusal(error: Exception) -> PlatformError:
+def as_refusal(error: Exception) -> errors.PlatformError:
     """The refusal an exception amounts to; what nobody expected is logged and tells nothing."""
-    if isinstance(error, PlatformError):
+    if isinstance(error, errors.PlatformError):
         return error
     if isinstance(getattr(error, "orig", error), psycopg.errors.QueryCanceled):
         _log.warning("statement_too_slow", **describe(error))
-        return UnavailableError("The request timed out and nothing was changed. Request less data.")
+        return errors.UnavailableError(
+            "The request timed out and nothing was changed. Request less data."
+        )
     if is_disk_full(error):
         _log.error("database_disk_full", **describe(error))
-        return StorageFullError("database")
+        return errors.StorageFullError("database")
     if isinstance(error, OSError) and has_no_room(error):
         _log.error("disk_full", **describe(error))
-        return StorageFullError("service")
+        return errors.StorageFullError("service")
     if isinstance(error, _UNREACHABLE):
         _log.warning("database_unavailable", **describe(error))
-        return UnavailableError("The database is unavailable. Try again soon.")
+        return errors.UnavailableError("The database is unavailable. Try again soon.")
     _log.error("unexpected_error", **describe(error))
-    return InternalError("Internal error. Report the request id if it persists.")
+    return errors.InternalError("Internal error. Report the request id if it persists.")
 
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")

@@ -18,8 +18,7 @@ from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from api.kernel.responses import as_refusal, error_response
-from api.realtime.feed import End, Feed, Message
-from api.realtime.hub import Hub
+from api.realtime.hub import End, Feed, Hub, Message
 from models.core.access.rules import Role
 from models.core.base import Id
 from runtime.clock import wait_until_set

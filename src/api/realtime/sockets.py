@@ -11,8 +11,7 @@ from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from api.kernel.responses import as_refusal, error_response
-from api.realtime.feed import End, Feed, Message
-from api.realtime.hub import Hub
+from api.realtime.hub import End, Feed, Hub, Message
 from models.messages.realtime import UnusableTicketError, redeem
 from models.people.members import roles_in
 from runtime.database import Database

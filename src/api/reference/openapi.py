@@ -24,22 +24,7 @@ from api.proposals import ProposalUnsupportedError, is_proposable
 from models.core.idempotency import HEADER, MAX_LENGTH
 from models.people.release_notices import ReleaseChannel
 from models.workspace.changes.shapes import ChangeSetSummary, DryRunChanges
-from runtime.errors import (
-    ConflictError,
-    ConflictingMutationError,
-    DeniedError,
-    InProgressError,
-    InternalError,
-    NotFoundError,
-    PayloadTooLargeError,
-    PlatformError,
-    RateLimitedError,
-    RequestTimeoutError,
-    UnauthorizedError,
-    UnavailableError,
-    UnsupportedMediaTypeError,
-    ValidationError,
-)
+from runtime import errors
 
 TITLE = "Workspace Platform API"
 VERSION = "0.0.1"
@@ -339,9 +324,9 @@ def _documented_request(route: Route) -> dict[str, Any]:
     return found
 
 
-def refusals_of(route: Route) -> dict[int, list[type[PlatformError]]]:
+def refusals_of(route: Route) -> dict[int, list[type[errors.PlatformError]]]:
     """The errors that a route may answer by status, one of each code and in their order."""
-    found: dict[int, dict[str, type[PlatformError]]] = {}
+    found: dict[int, dict[str, type[errors.PlatformError]]] = {}
     for refusal in (*_refusals(route.operation), *route.errors):
         found.setdefault(refusal.status, {}).setdefault(refusal.code, refusal)
     return {
@@ -350,28 +335,37 @@ def refusals_of(route: Route) -> dict[int, list[type[PlatformError]]]:
     }
 
 
-def _refusals(operation: Operation) -> list[type[PlatformError]]:
+def _refusals(operation: Operation) -> list[type[errors.PlatformError]]:
     """The errors that every operation with these demands may answer."""
     access = operation.access
-    refusals: list[type[PlatformError]] = [ValidationError, InternalError]
+    refusals: list[type[errors.PlatformError]] = [errors.ValidationError, errors.InternalError]
     if access.transaction:
-        refusals += [UnavailableError, RateLimitedError]
+        refusals += [errors.UnavailableError, errors.RateLimitedError]
     if access.credential != "none":
-        refusals += [UnauthorizedError, RateLimitedError]
+        refusals += [errors.UnauthorizedError, errors.RateLimitedError]
     if access.scopes or access.level or access.platform_admin or access.credential in _NARROW:
-        refusals.append(DeniedError)
+        refusals.append(errors.DeniedError)
     if operation.parameters or operation.chooses_workspace:
-        refusals.append(NotFoundError)
+        refusals.append(errors.NotFoundError)
     if not operation.reads and not operation.takes_dry_runs:
         refusals.append(DryRunUnsupportedError)
     if is_proposable(operation):
-        refusals += [ConflictError, InProgressError, ConflictingMutationError, PayloadTooLargeError]
+        refusals += [
+            errors.ConflictError,
+            errors.InProgressError,
+            errors.ConflictingMutationError,
+            errors.PayloadTooLargeError,
+        ]
     elif not operation.reads:
         refusals.append(ProposalUnsupportedError)
     if not _is_read(operation):
-        refusals += [RequestTimeoutError, PayloadTooLargeError, UnsupportedMediaTypeError]
+        refusals += [
+            errors.RequestTimeoutError,
+            errors.PayloadTooLargeError,
+            errors.UnsupportedMediaTypeError,
+        ]
     if access.idempotent:
-        refusals += [InProgressError, ConflictingMutationError]
+        refusals += [errors.InProgressError, errors.ConflictingMutationError]
     return refusals
 
 
@@ -462,7 +456,7 @@ _ANYTHING = {
     "content": {"application/json": {"schema": {}}, "application/octet-stream": {"schema": _BYTES}},
 }
 
-Refusal = type[PlatformError]
+Refusal = type[errors.PlatformError]
 
 
 def error_components(refusals: Iterable[Refusal]) -> dict[str, Any]:
@@ -485,7 +479,7 @@ def _name(refusal: Refusal) -> str:
 
 
 def _one(refusal: Refusal) -> dict[str, Any]:
-    body = ValidationErrorBody if issubclass(refusal, ValidationError) else ErrorBody
+    body = ValidationErrorBody if issubclass(refusal, errors.ValidationError) else ErrorBody
     parts = _components_of(body)
     schema = parts.pop(body.__name__)
     fixed = {"_tag": refusal.tag, "error": refusal.code, "status": refusal.status}

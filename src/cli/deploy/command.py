@@ -113,7 +113,7 @@ def drain(
 
 async def _move(deployment: "Deployment", build: str, own_build: str) -> int:
     """The number of executions that stay, after all others were moved."""
-    from cli.deploy.draining import move_to_current
+    from cli.deploy.versioning import move_to_current
     from cli.replay.divergence import print_failures, print_summary
 
     with terminal().status("Replaying…") as line:
@@ -129,7 +129,7 @@ async def _move(deployment: "Deployment", build: str, own_build: str) -> int:
 
 async def _remainder(deployment: "Deployment", build: str, *, wait: bool) -> int:
     """The number of executions that stay with a build, printed by type."""
-    from cli.deploy.draining import open_by_type, require_drainable, wait_until_drained
+    from cli.deploy.versioning import open_by_type, require_drainable, wait_until_drained
 
     await require_drainable(deployment, build)
     if wait:

@@ -13,10 +13,9 @@ from models.automation.automations.queries import AUTOMATION, VERSION
 from models.core.access.rules import Principal
 from models.core.base import Id, Input, Moment, Shape, example
 from models.core.lifecycle.rules import Lifecycle
-from models.core.pauses import commands as pauses
-from models.core.pauses.commands import Paused, release_oldest
-from models.core.pauses.queries import pauses_of, resting_under
+from models.core.pauses import store as pauses
 from models.core.pauses.rules import PauseCause, PauseSubject
+from models.core.pauses.store import Paused, pauses_of, release_oldest, resting_under
 from models.messages.deliveries.rules import CircuitState
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify

@@ -11,10 +11,9 @@ from models.automation.automation_runs.filters import WorkspaceRunQuery, check_f
 from models.automation.automations.queries import open_automations
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Deleted, Id, Input, JsonObject, Label, Moment, Shape, example
-from models.core.bounds import Bound
 from models.core.openapi import documented_as
 from models.core.pagination import Listed, PageRequest
-from models.core.repository import Repository
+from models.core.repository import Bound, Repository
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import DeniedError
 from runtime.postgresql.schema import Timestamp, partial_index, same_workspace, table_of

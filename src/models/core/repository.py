@@ -3,7 +3,8 @@
 A resource with rules of its own checks them before it calls these, and shows a row by its shape.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -11,12 +12,46 @@ import sqlalchemy as sa
 
 from models.core.access.rules import Actor
 from models.core.base import Deleted, Id
-from models.core.bounds import Bound
 from models.core.pagination import Page, PageRequest
 from models.core.revisions import next_updated_at
 from runtime.database import UnitOfWork
+from runtime.errors import ConflictError
+from runtime.postgresql.statements import lock_name
 
 Row = TypeVar("Row")
+
+
+@dataclass(eq=False, slots=True)
+class Bound:
+    """The most rows of a table that an owner may have (architecture.md#bounds).
+
+    The columns `by` name the owner, which is the platform without any. Rows count that meet the
+    `conditions`.
+    """
+
+    table: sa.Table
+    most: int
+    resources: str
+    by: tuple[str, ...] = ("workspace_id",)
+    conditions: tuple[sa.ColumnElement[bool], ...] = ()
+    remedy: str = "Delete some first."
+
+    @asynccontextmanager
+    async def place(self, work: UnitOfWork, *owner: object) -> AsyncIterator[None]:
+        """Let the block write a row of an owner, and refuse it when there are then too many.
+
+        A block that replaces a row adds none, and passes. Raises ConflictError.
+        """
+        # Two requests of one owner must not both take the last place: one waits for the other.
+        await lock_name(work, "/".join(map(str, (self.table.name, *owner))))
+        yield
+        columns = zip(self.by, owner, strict=True)
+        theirs = (self.table.c[name].is_not_distinct_from(value) for name, value in columns)
+        count = sa.select(sa.func.count()).select_from(self.table).where(*theirs, *self.conditions)
+        if await work.scalar(count) > self.most:
+            raise ConflictError(
+                f"The limit of {self.most:,} {self.resources} is reached. {self.remedy}".rstrip()
+            )
 
 
 @dataclass(eq=False, slots=True)

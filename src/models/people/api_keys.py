@@ -19,8 +19,8 @@ from sqlmodel import SQLModel
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Scope
 from models.core.base import Deleted, Id, Input, Label, Moment, Nullable, Shape
-from models.core.bounds import Bound
 from models.core.pagination import Page, PageRequest
+from models.core.repository import Bound
 from models.core.secret_keys import is_older_key
 from runtime.clock import truncate
 from runtime.crypto import KeyRing

@@ -21,24 +21,11 @@ from sqlmodel import SQLModel
 from models.core import values
 from models.core.access.rules import Principal
 from models.core.base import Id, Input, JsonObject, Label, Moment, Shape, example
-from models.core.bounds import Bound
-from models.core.filters import operands
-from models.core.filters.grammar import (
-    OPERATORS,
-    AllOf,
-    AnyOf,
-    Filter,
-    FilterError,
-    Not,
-    Op,
-    RawLeaf,
-    ValueForm,
-    positive_leaf,
-    read_tree,
-)
+from models.core.filters import grammar, operands
 from models.core.keys import Key
 from models.core.openapi import documented_as
 from models.core.pagination import Listed, PageRequest
+from models.core.repository import Bound
 from models.core.values import InvalidValueError, is_timezone
 from models.people.request_logs import request_log
 from models.people.users import app_user
@@ -67,16 +54,16 @@ class Fact(StrEnum):
     WORKSPACE_ROLE = "workspace.role"
 
 
-FORMS: Mapping[Fact, ValueForm] = {
-    Fact.USER_ID: ValueForm.TEXT,
-    Fact.USER_EMAIL: ValueForm.TEXT,
-    Fact.USER_CREATED_AT: ValueForm.MOMENT,
-    Fact.USER_PLATFORM_ADMIN: ValueForm.BOOLEAN,
-    Fact.WORKSPACE_ID: ValueForm.TEXT,
-    Fact.WORKSPACE_CREATED_AT: ValueForm.MOMENT,
-    Fact.WORKSPACE_LAST_ACTIVE_AT: ValueForm.MOMENT,
-    Fact.WORKSPACE_MEMBER_COUNT: ValueForm.NUMBER,
-    Fact.WORKSPACE_ROLE: ValueForm.OPTION,
+FORMS: Mapping[Fact, grammar.ValueForm] = {
+    Fact.USER_ID: grammar.ValueForm.TEXT,
+    Fact.USER_EMAIL: grammar.ValueForm.TEXT,
+    Fact.USER_CREATED_AT: grammar.ValueForm.MOMENT,
+    Fact.USER_PLATFORM_ADMIN: grammar.ValueForm.BOOLEAN,
+    Fact.WORKSPACE_ID: grammar.ValueForm.TEXT,
+    Fact.WORKSPACE_CREATED_AT: grammar.ValueForm.MOMENT,
+    Fact.WORKSPACE_LAST_ACTIVE_AT: grammar.ValueForm.MOMENT,
+    Fact.WORKSPACE_MEMBER_COUNT: grammar.ValueForm.NUMBER,
+    Fact.WORKSPACE_ROLE: grammar.ValueForm.OPTION,
 }
 
 
@@ -85,7 +72,7 @@ class FactLeaf:
     """A condition of one fact; `name` is a `Fact`, or the name of an attribute."""
 
     name: str
-    form: ValueForm
+    form: grammar.ValueForm
     condition: operands.Condition
 
     @property
@@ -99,7 +86,7 @@ class FactLeaf:
         return self.name.removeprefix(ATTRIBUTES)
 
 
-SegmentRule: TypeAlias = Filter[FactLeaf]
+SegmentRule: TypeAlias = grammar.Filter[FactLeaf]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +103,7 @@ def _within_days(fact: Fact, days: int) -> JsonObject:
     return {"field": fact.value, "op": "within", "value": span}
 
 
-def _attribute(name: str, op: Op, value: object) -> JsonObject:
+def _attribute(name: str, op: grammar.Op, value: object) -> JsonObject:
     return {"field": f"{ATTRIBUTES}{name}", "op": op.value, "value": value}
 
 
@@ -142,17 +129,17 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     "self_hosted": BuiltIn(
         "Self-hosted",
         "Callers whose app sends selfHosted.",
-        _attribute("selfHosted", Op.EQ, True),  # the operand of a rule
+        _attribute("selfHosted", grammar.Op.EQ, True),  # the operand of a rule
     ),
     "mobile_users": BuiltIn(
         "Mobile users",
         "Callers whose app sends the platform ios or android.",
-        _attribute("platform", Op.IN, ["ios", "android"]),
+        _attribute("platform", grammar.Op.IN, ["ios", "android"]),
     ),
     "beta_opt_in": BuiltIn(
         "Beta",
         "Callers whose app sends betaOptIn.",
-        _attribute("betaOptIn", Op.EQ, True),  # the operand of a rule
+        _attribute("betaOptIn", grammar.Op.EQ, True),  # the operand of a rule
     ),
 }
 
@@ -160,8 +147,8 @@ BUILT_IN: Mapping[str, BuiltIn] = {
 def read_rule(raw: object, now: datetime) -> SegmentRule:
     """The rule a client described. Raises ValidationError at the places that are wrong."""
     try:
-        return read_tree(raw, lambda leaf, path: _read_leaf(leaf, path, now))
-    except FilterError as error:
+        return grammar.read_tree(raw, lambda leaf, path: _read_leaf(leaf, path, now))
+    except grammar.FilterError as error:
         details = [
             Detail(path.replace("filter", "rule", 1), message) for path, message in error.problems
         ]
@@ -170,29 +157,38 @@ def read_rule(raw: object, now: datetime) -> SegmentRule:
         ) from error
 
 
-def _read_leaf(raw: RawLeaf, path: str, now: datetime) -> SegmentRule:
+def _read_leaf(raw: grammar.RawLeaf, path: str, now: datetime) -> SegmentRule:
     name, operand = _name(raw["field"], f"{path}.field"), raw.get("value")
     form = FORMS[Fact(name)] if name in set(Fact) else _form_of(operand)
-    usable = OPERATORS[form]
+    usable = grammar.OPERATORS[form]
     op = raw.get("op")
     if not isinstance(op, str) or op not in usable:
-        raise FilterError((f"{path}.op", f"must be an operator of this fact: {', '.join(usable)}"))
+        raise grammar.FilterError(
+            (f"{path}.op", f"must be an operator of this fact: {', '.join(usable)}")
+        )
     zone = raw.get("timezone")
     if zone is not None and not (isinstance(zone, str) and is_timezone(zone)):
-        raise FilterError((f"{path}.timezone", "must be an IANA time zone"))
+        raise grammar.FilterError((f"{path}.timezone", "must be an IANA time zone"))
     here = ZoneInfo(zone or "UTC")
     try:
-        return positive_leaf(Op(op), lambda one: _leaf(name, form, one, operand, now, here))
+        return grammar.positive_leaf(
+            grammar.Op(op), lambda one: _leaf(name, form, one, operand, now, here)
+        )
     except InvalidValueError as problem:
-        raise FilterError((f"{path}.value", str(problem))) from problem
+        raise grammar.FilterError((f"{path}.value", str(problem))) from problem
 
 
 def _leaf(
-    name: str, form: ValueForm, op: Op, operand: object, now: datetime, here: ZoneInfo
+    name: str,
+    form: grammar.ValueForm,
+    op: grammar.Op,
+    operand: object,
+    now: datetime,
+    here: ZoneInfo,
 ) -> FactLeaf:
     if isinstance(operand, list) and len(operand) > _MAX_OPERANDS:
         raise InvalidValueError(f"must be a list of at most {_MAX_OPERANDS} values")
-    readers = {ValueForm.NUMBER: values.number, ValueForm.BOOLEAN: _truth}
+    readers = {grammar.ValueForm.NUMBER: values.number, grammar.ValueForm.BOOLEAN: _truth}
     return FactLeaf(
         name,
         form,
@@ -208,15 +204,15 @@ def _name(name: object, path: str) -> str:
         if attribute != name and attribute.isidentifier() and len(attribute) <= LONGEST_ATTRIBUTE:
             return name
     known = ", ".join(Fact)
-    raise FilterError((path, f"must be {ATTRIBUTES}<name>, or one of: {known}"))
+    raise grammar.FilterError((path, f"must be {ATTRIBUTES}<name>, or one of: {known}"))
 
 
-def _form_of(operand: object) -> ValueForm:
+def _form_of(operand: object) -> grammar.ValueForm:
     """An attribute has the form of what it is compared with."""
     sample = operand[0] if isinstance(operand, list) and operand else operand
     if isinstance(sample, bool):
-        return ValueForm.BOOLEAN
-    return ValueForm.NUMBER if isinstance(sample, int | float) else ValueForm.TEXT
+        return grammar.ValueForm.BOOLEAN
+    return grammar.ValueForm.NUMBER if isinstance(sample, int | float) else grammar.ValueForm.TEXT
 
 
 def _truth(value: object) -> bool:
@@ -407,11 +403,11 @@ def condition_of(rule: SegmentRule, document: sa.ColumnElement[Any]) -> sa.Colum
         case FactLeaf():
             value = _value_of(rule, document)
             return sa.func.coalesce(_meets(value, rule.form, rule.condition), False)
-        case Not(part):
+        case grammar.Not(part):
             return sa.not_(condition_of(part, document))
-        case AllOf(parts):
+        case grammar.AllOf(parts):
             return sa.and_(sa.true(), *(condition_of(part, document) for part in parts))
-        case AnyOf(parts):
+        case grammar.AnyOf(parts):
             return sa.or_(sa.false(), *(condition_of(part, document) for part in parts))
 
 
@@ -422,19 +418,19 @@ def _value_of(leaf: FactLeaf, document: sa.ColumnElement[Any]) -> sa.ColumnEleme
     value = document.op("->")(leaf.attribute)
     words = document.op("->>")(leaf.attribute)
     kind, sql_type = {
-        ValueForm.NUMBER: ("number", sa.Numeric),
-        ValueForm.BOOLEAN: ("boolean", sa.Boolean),
+        grammar.ValueForm.NUMBER: ("number", sa.Numeric),
+        grammar.ValueForm.BOOLEAN: ("boolean", sa.Boolean),
     }.get(leaf.form, ("string", sa.Text))
     return sa.case((sa.func.jsonb_typeof(value) == kind, sa.cast(words, sql_type)))
 
 
 def _meets(
-    value: sa.ColumnElement[Any], form: ValueForm, condition: operands.Condition
+    value: sa.ColumnElement[Any], form: grammar.ValueForm, condition: operands.Condition
 ) -> sa.ColumnElement[Any]:
     match condition:
         case operands.Empty():
             nothing: sa.ColumnElement[Any] = value.is_(None)
-            texts = form in {ValueForm.TEXT, ValueForm.OPTION}
+            texts = form in {grammar.ValueForm.TEXT, grammar.ValueForm.OPTION}
             return sa.or_(nothing, value == "") if texts else nothing
         case operands.In(members):
             return value == sa.any_(sa.literal(list(members), sa.ARRAY(value.type)))

@@ -12,7 +12,7 @@ from sqlmodel import SQLModel
 
 from models.core.access.rules import Principal
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Nullable, Shape, example
-from models.core.bounds import Bound
+from models.core.repository import Bound
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError
 from runtime.postgresql.schema import Timestamp, table_of

@@ -21,26 +21,18 @@ from models.core.openapi import documented_as
 from models.core.purging import Retention
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.store import JOB, accept_job, find_job, own_job, purge_jobs, refusal_of
-from models.sources.connections.commands import require_feature
 from models.sources.connections.providers import PROVIDERS
-from models.sources.connections.queries import get_connection
 from models.sources.connections.shapes import ConnectionDetail
+from models.sources.connections.store import get_connection, require_feature
 from models.sources.external_resources.rules.resources import (
     Capability,
     ExternalId,
     ProviderResource,
     ReadFormat,
 )
-from runtime import base64url
+from runtime import base64url, errors
 from runtime.crypto import KeyRing, fingerprint
 from runtime.database import UnitOfWork
-from runtime.errors import (
-    InProgressError,
-    InvalidError,
-    NotFoundError,
-    UpstreamError,
-    ValidationError,
-)
 from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 from runtime.temporal.families import Family
 
@@ -155,7 +147,7 @@ async def usable_connection(
     provider = PROVIDERS[connection.provider]
     for capability in needed:
         if capability not in provider.capabilities:
-            raise InvalidError(f"{provider.label} cannot {_VERBS[capability]}.")
+            raise errors.InvalidError(f"{provider.label} cannot {_VERBS[capability]}.")
     return connection
 
 
@@ -278,7 +270,7 @@ async def asked_by(
     """
     call = await own_job(work, actor, Family.PROVIDER_CALL, call_id)
     if call.subject_id != connection_id or call.input["kind"] != kind.value:
-        raise NotFoundError(Family.PROVIDER_CALL.value.replace("-", " "))
+        raise errors.NotFoundError(Family.PROVIDER_CALL.value.replace("-", " "))
     question: core_base.JsonObject = call.input["question"]
     return question
 
@@ -330,9 +322,11 @@ async def _outcome(
     if found.status == JobStatus.SUCCEEDED:
         return found.result
     if found.status not in OPEN_JOB:
-        raise refusal_of(found) or UpstreamError("The provider could not be reached. Try again.")
+        raise refusal_of(found) or errors.UpstreamError(
+            "The provider could not be reached. Try again."
+        )
     if last:
-        raise InProgressError("The provider is slow to respond. Try again.")
+        raise errors.InProgressError("The provider is slow to respond. Try again.")
     return None
 
 
@@ -436,7 +430,7 @@ def unwrapped_cursor(
     raw = base64url.decode(cursor) or b""
     signature, payload = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
     if not keys.verify(_cursor_context(actor, listing) + payload, signature, _SIGNATURE_BYTES):
-        raise ValidationError.at("cursor", "Invalid cursor. Start again without it.")
+        raise errors.ValidationError.at("cursor", "Invalid cursor. Start again without it.")
     return payload.decode()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol
 
-from models.content.items.audiences import Audience, audiences
+from models.content.items.queries import Audience, audiences
 from models.core.access.rules import Actor, Role
 from models.core.base import Id
 from models.core.pagination import PageRequest

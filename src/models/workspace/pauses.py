@@ -4,13 +4,12 @@ from models.automation.automations.queries import item_of_automation
 from models.automation.circuit_breakers import close_breaker
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.pauses import commands as pauses
-from models.core.pauses.commands import Paused
-from models.core.pauses.queries import PauseWork, ResumeWork
+from models.core.pauses import store as pauses
 from models.core.pauses.rules import PauseSubject
+from models.core.pauses.store import Paused, PauseWork, ResumeWork
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
-from models.sources.connections.queries import is_shared
+from models.sources.connections.store import is_shared
 from models.sources.outbound_limits import commands as connections
 from models.sources.outbound_limits.queries import ResumeConnection
 from runtime.database import UnitOfWork

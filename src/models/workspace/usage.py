@@ -16,7 +16,7 @@ from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, Moment, Shape
 from models.data.records.queries import number_of_records
-from models.messages.webhook_endpoints.queries import deliveries_since, endpoints_of
+from models.messages.webhook_endpoints.store import deliveries_since, endpoints_of
 from models.people.api_keys import keys_of
 from models.people.invitations import invitations_of
 from models.people.members import members_of

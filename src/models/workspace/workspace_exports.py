@@ -9,17 +9,8 @@ from models.core.access.rules import Actor, Scope
 from models.core.base import EXAMPLE_ID, Id, Input, Moment, Shape, example
 from models.core.lifecycle.lost_workers import with_worker_wait
 from models.core.pagination import Listed, PageRequest
+from models.messages.jobs import store as jobs
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
-from models.messages.jobs.store import (
-    JOB,
-    JobRow,
-    accept_job,
-    cancel_job,
-    find_job,
-    job_actor,
-    jobs_of,
-    open_job,
-)
 from models.people.workspaces import WorkspaceBody, get_workspace
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -76,7 +67,7 @@ async def workspace_export(
     work: UnitOfWork, actor: Actor, export_id: Id, keys: KeyRing
 ) -> WorkspaceExport:
     """An export of the workspace. Raises `NotFoundError`."""
-    found = await find_job(work, actor.workspace_id, Family.WORKSPACE_EXPORT, export_id)
+    found = await jobs.find_job(work, actor.workspace_id, Family.WORKSPACE_EXPORT, export_id)
     file = None
     if found.status == JobStatus.SUCCEEDED:
         file = await stored_file(work, actor.workspace_id, found.id, keys)
@@ -87,12 +78,12 @@ async def list_workspace_exports(
     work: UnitOfWork, actor: Actor, page: PageRequest
 ) -> WorkspaceExportList:
     """The exports of the workspace, newest first, without their files."""
-    rows = jobs_of(actor.workspace_id, Family.WORKSPACE_EXPORT, *JOB)
-    found = await page.descending(work, rows, JOB.id, of=JobRow)
+    rows = jobs.jobs_of(actor.workspace_id, Family.WORKSPACE_EXPORT, *jobs.JOB)
+    found = await page.descending(work, rows, jobs.JOB.id, of=jobs.JobRow)
     return WorkspaceExportList.of(found, lambda row: _shown(row, None))
 
 
-def _shown(found: JobRow, file: StoredFile | None) -> WorkspaceExport:
+def _shown(found: jobs.JobRow, file: StoredFile | None) -> WorkspaceExport:
     result = found.result if found.status == JobStatus.SUCCEEDED else None
     return WorkspaceExport(
         id=found.id,
@@ -121,9 +112,9 @@ async def accept_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id)
     """
     whose, summary = actor.workspace_id, "Export the workspace"
     for _ in range(_TRIES):
-        if await accept_job(work, actor, _FAMILY, export_id, whose, summary=summary):
+        if await jobs.accept_job(work, actor, _FAMILY, export_id, whose, summary=summary):
             return export_id
-        running = await open_job(work, whose, _FAMILY)
+        running = await jobs.open_job(work, whose, _FAMILY)
         if running is not None:
             return running.id
     raise ConflictError("Another export of the workspace is starting or ending. Try again.")
@@ -131,17 +122,17 @@ async def accept_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id)
 
 async def cancel_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id) -> None:
     """Cancel an open export; a finished one stays as it is. Raises `NotFoundError`."""
-    found = await find_job(work, actor.workspace_id, _FAMILY, export_id)
+    found = await jobs.find_job(work, actor.workspace_id, _FAMILY, export_id)
     if found.status in OPEN_JOB:
-        await cancel_job(work, found)
+        await jobs.cancel_job(work, found)
 
 
-async def exported_workspace(work: UnitOfWork, job: JobRow) -> WorkspaceBody:
+async def exported_workspace(work: UnitOfWork, job: jobs.JobRow) -> WorkspaceBody:
     """The workspace of an export, whose actor must still be allowed to export it.
 
     Raises `DeniedError`.
     """
-    actor = await job_actor(work, job)
+    actor = await jobs.job_actor(work, job)
     if Scope.WORKSPACE_UPDATE not in actor.scopes:
         raise DeniedError("The requester is no longer allowed to export the workspace.")
     entry = await get_workspace(work, actor.principal, job.workspace_id, actor.role)
@@ -149,7 +140,7 @@ async def exported_workspace(work: UnitOfWork, job: JobRow) -> WorkspaceBody:
 
 
 async def record_bundle(
-    work: UnitOfWork, job: JobRow, name: str, object_key: str, size: int, sha256: bytes
+    work: UnitOfWork, job: jobs.JobRow, name: str, object_key: str, size: int, sha256: bytes
 ) -> None:
     """Record the file of an export, private to its actor; the file's id is the export's."""
     content = Content(

@@ -29,18 +29,7 @@ import httpcore2
 import httpx2
 from typing_extensions import override
 
-from runtime.outbound import messages
-from runtime.outbound.errors import (
-    ConnectionFailedError,
-    InvalidRequestError,
-    InvalidResponseError,
-    OutboundBlockedError,
-    OutboundError,
-    OutboundTimeoutError,
-    OwnListenerError,
-    ResponseTooLargeError,
-    TooManyRedirectsError,
-)
+from runtime.outbound import errors, messages
 from runtime.outbound_policy import Address, OutboundPolicy, is_public, parse_address
 
 _MAX_ADDRESSES = 4
@@ -63,7 +52,7 @@ async def permitted_addresses(
     await _refuse_own(resolver, policy, host, port, addresses)
     # One private address among public ones is how a rebinding answer looks: refuse them all.
     if not all(policy.permits(host, address, port) for address in addresses):
-        raise OutboundBlockedError(host)
+        raise errors.OutboundBlockedError(host)
     return addresses[:_MAX_ADDRESSES]
 
 
@@ -82,7 +71,7 @@ async def _refuse_own(
             with suppress(OSError, UnicodeError):
                 names[listener.host] = await resolver.resolve(listener.host, port)
     if any(policy.own.is_own(host, address, port, names) for address in addresses):
-        raise OwnListenerError(host, port)
+        raise errors.OwnListenerError(host, port)
 
 
 class SystemResolver:
@@ -238,9 +227,11 @@ class Progress:
         if event == "connection.connect_tcp.complete":
             self.connected = True
 
-    def late(self) -> OutboundError:
+    def late(self) -> errors.OutboundError:
         """The error of a deadline that passed now."""
-        return (OutboundTimeoutError if self.connected else ConnectionFailedError)(self.host)
+        return (errors.OutboundTimeoutError if self.connected else errors.ConnectionFailedError)(
+            self.host
+        )
 
 
 class OutboundClient:
@@ -305,7 +296,7 @@ class OutboundClient:
             async with asyncio.timeout(self.policy.connect_seconds):
                 return await permitted_addresses(self._resolver, self.policy, host, port)
         except (OSError, UnicodeError):  # of which a time-out is one
-            raise ConnectionFailedError(host) from None
+            raise errors.ConnectionFailedError(host) from None
 
     async def send(
         self, request: messages.OutboundRequest, sink: messages.Sink | None = None
@@ -360,7 +351,7 @@ class OutboundClient:
             if isinstance(answer, messages.OutboundResponse):
                 return answer
             hop = answer
-        raise TooManyRedirectsError(progress.host, self.policy.max_redirects)
+        raise errors.TooManyRedirectsError(progress.host, self.policy.max_redirects)
 
     async def _exchange(
         self, hop: messages.Hop, reading: Reading, progress: Progress
@@ -399,7 +390,7 @@ class OutboundClient:
 
         try:
             size = await messages.read_body(response, host, reading.limit, reading.sink or keep)
-        except ResponseTooLargeError as error:
+        except errors.ResponseTooLargeError as error:
             if not reading.cuts:
                 error.head = response.status, headers
                 raise
@@ -451,22 +442,24 @@ def core_request(
 def check_headers(response: httpcore2.Response, host: str, limit: int) -> None:
     """Raises ResponseTooLargeError when the header block passes `limit` bytes."""
     if sum(len(name) + len(value) for name, value in response.headers) > limit:
-        raise ResponseTooLargeError(host, "header block", limit)
+        raise errors.ResponseTooLargeError(host, "header block", limit)
 
 
-def failure(error: Exception, progress: Progress, policy: OutboundPolicy) -> OutboundError:
+def failure(error: Exception, progress: Progress, policy: OutboundPolicy) -> errors.OutboundError:
     """Our error for one of httpcore2's; its text stays behind, for it may quote a header."""
     match error:
         case httpcore2.ConnectError() | httpcore2.ConnectTimeout():
-            return ConnectionFailedError(progress.host)
+            return errors.ConnectionFailedError(progress.host)
         case httpcore2.TimeoutException():
             return progress.late()
         case httpcore2.LocalProtocolError():
-            return InvalidRequestError("The request is not valid HTTP.")
+            return errors.InvalidRequestError("The request is not valid HTTP.")
         case httpcore2.RemoteProtocolError() if _is_header_overflow(error):
-            return ResponseTooLargeError(progress.host, "header block", policy.max_header_bytes)
+            return errors.ResponseTooLargeError(
+                progress.host, "header block", policy.max_header_bytes
+            )
         case _:
-            return InvalidResponseError(progress.host)
+            return errors.InvalidResponseError(progress.host)
 
 
 def _is_header_overflow(error: Exception) -> bool:

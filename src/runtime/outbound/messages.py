@@ -23,13 +23,7 @@ from pydantic import JsonValue
 
 from runtime.clock import utc_now
 from runtime.content_types import ContentType, as_text_or_base64
-from runtime.outbound.errors import (
-    InvalidBodyError,
-    InvalidRequestError,
-    InvalidResponseError,
-    InvalidUrlError,
-    ResponseTooLargeError,
-)
+from runtime.outbound import errors
 from runtime.outbound_policy import NO_HOST, UNREADABLE, is_host, target_problem, url_problem
 from runtime.strict_json import read_float
 
@@ -144,7 +138,7 @@ class OutboundResponse:
         try:
             value: JsonValue = json.loads(text, parse_constant=_refuse, parse_float=_finite)
         except (ValueError, RecursionError):
-            raise InvalidBodyError(
+            raise errors.InvalidBodyError(
                 f"The response has the type {self.content_type.media_type}, but is not valid JSON."
             ) from None
         return value
@@ -187,16 +181,16 @@ MAX_LENGTH = 8192
 def parse_url(text: str, query: Mapping[str, str | Sequence[str]] | None = None) -> httpx2.URL:
     """The URL to call, with `query` merged in and without its fragment. Raises InvalidUrlError."""
     if len(text) > MAX_LENGTH:
-        raise InvalidUrlError(f"The URL is longer than {MAX_LENGTH} characters.")
+        raise errors.InvalidUrlError(f"The URL is longer than {MAX_LENGTH} characters.")
     problem = url_problem(text.strip())
     if problem is not None:
-        raise InvalidUrlError(problem)
+        raise errors.InvalidUrlError(problem)
     try:
         url = httpx2.URL(text.strip())
         if query:
             url = url.copy_merge_params({name: _values(value) for name, value in query.items()})
     except (httpx2.InvalidURL, UnicodeError):
-        raise InvalidUrlError(UNREADABLE) from None
+        raise errors.InvalidUrlError(UNREADABLE) from None
     check_url(url)
     return url.copy_with(fragment=None)
 
@@ -204,7 +198,7 @@ def parse_url(text: str, query: Mapping[str, str | Sequence[str]] | None = None)
 def check_host(host: str) -> None:
     """Refuse what can be no host. Raises InvalidUrlError."""
     if not is_host(host):
-        raise InvalidUrlError(NO_HOST)
+        raise errors.InvalidUrlError(NO_HOST)
 
 
 def _values(value: str | Sequence[str]) -> str | list[str]:
@@ -219,7 +213,7 @@ def check_url(url: httpx2.URL) -> None:
         url.scheme, url.raw_host.decode("ascii"), url.port, has_user=bool(url.userinfo)
     )
     if problem is not None:
-        raise InvalidUrlError(problem)
+        raise errors.InvalidUrlError(problem)
 
 
 def same_origin(url: httpx2.URL, target: httpx2.URL) -> bool:
@@ -277,7 +271,9 @@ def first_hop(request: OutboundRequest) -> Hop:
     """The first request to send. Raises InvalidUrlError and InvalidRequestError."""
     method = request.method.upper()
     if method not in _METHODS:
-        raise InvalidRequestError(f"The method must be one of {', '.join(sorted(_METHODS))}.")
+        raise errors.InvalidRequestError(
+            f"The method must be one of {', '.join(sorted(_METHODS))}."
+        )
     headers = _headers(request)
     content, content_type = _content(request.body, headers.get("content-type"))
     if content_type is not None:
@@ -294,12 +290,12 @@ def _headers(request: OutboundRequest) -> dict[str, str]:
     for name, value in request.headers.items():
         lower = name.lower()
         if not _TOKEN.fullmatch(lower) or lower in _RESERVED:
-            raise InvalidRequestError(f"The header {name!r} cannot be set.")
+            raise errors.InvalidRequestError(f"The header {name!r} cannot be set.")
         if not _VALUE.fullmatch(value):
-            raise InvalidRequestError(f"The header {name!r} has an invalid character.")
+            raise errors.InvalidRequestError(f"The header {name!r} has an invalid character.")
         headers[lower] = value.strip()
     if sum(len(name) + len(value) for name, value in headers.items()) > MAX_HEADER_BYTES:
-        raise InvalidRequestError(f"The headers are larger than {MAX_HEADER_BYTES} bytes.")
+        raise errors.InvalidRequestError(f"The headers are larger than {MAX_HEADER_BYTES} bytes.")
     return headers
 
 
@@ -316,7 +312,7 @@ def _content(body: object, declared: str | None) -> tuple[bytes | None, str | No
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode(), JSON
     except (TypeError, ValueError, RecursionError):
-        raise InvalidRequestError(f"The body can't be encoded as {media_type}.") from None
+        raise errors.InvalidRequestError(f"The body can't be encoded as {media_type}.") from None
 
 
 def _fields(body: dict[str, Any]) -> dict[str, Any]:
@@ -361,7 +357,7 @@ def next_hop(hop: Hop, status: int, location: str | None) -> Hop | None:
     try:
         url = hop.url.join(location).copy_with(fragment=None)
     except (httpx2.InvalidURL, UnicodeError):
-        raise InvalidUrlError(f"{hop.url.host} redirects to an invalid URL.") from None
+        raise errors.InvalidUrlError(f"{hop.url.host} redirects to an invalid URL.") from None
     check_url(url)
     headers = dict(hop.headers)
     if not (same_origin(hop.url, url) or is_https_upgrade(hop.url, url)):
@@ -466,7 +462,7 @@ class _Counted:
             async for chunk in chunks:
                 self.received += len(chunk)
                 if self.received > self._limit + _CODING_OVERHEAD:
-                    raise ResponseTooLargeError(self._host, "body", self._limit)
+                    raise errors.ResponseTooLargeError(self._host, "body", self._limit)
                 yield chunk
 
 
@@ -483,11 +479,11 @@ async def read_body(response: httpcore2.Response, host: str, limit: int, sink: S
             async for piece in pieces:
                 size += len(piece)
                 if size > limit:
-                    raise ResponseTooLargeError(host, "body", limit)
+                    raise errors.ResponseTooLargeError(host, "body", limit)
                 if piece:
                     await sink(piece)
     except zlib.error:
-        raise InvalidResponseError(host) from None
+        raise errors.InvalidResponseError(host) from None
     return wire.received
 
 

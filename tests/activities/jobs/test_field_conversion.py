@@ -15,7 +15,7 @@ from activities.jobs.transactions import JobActivities
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.data.databases import field_conversion
-from models.data.databases.tables import conversion_value
+from models.data.databases.field_conversion import conversion_value
 from models.data.fields.commands import own_schema, share_schema
 from models.data.fields.tables import removed_field
 from models.data.records import bulk
@@ -330,7 +330,7 @@ async def test_a_last_step_that_fails_leaves_nothing(
         raise RuntimeError("between the values and their end")
 
     with monkeypatch.context() as patched:
-        patched.setattr("models.data.databases.field_conversion.recompute_dependents", broken)
+        patched.setattr("models.data.databases.field_changes.recompute_dependents", broken)
         with pytest.raises(RuntimeError):
             await things.jobs.advance_job(job_id)
     assert (await things.field(), await things.values()) == (before, ["1", "2"])

@@ -6,7 +6,7 @@ import pytest
 
 from activities.providers import documents
 from activities.providers.adapter import ProviderProblem
-from activities.providers.listings import MAX_TOKEN, XmlRecords
+from activities.providers.contents import MAX_TOKEN, XmlRecords
 from runtime.processes.bounded_processes import BoundedProcesses
 
 

@@ -9,11 +9,10 @@ import pytest
 from sqlalchemy import func, select, text
 
 from models.automation.run_operations.rules import SELECTED_AT_ONCE
-from models.core.pauses import commands
-from models.core.pauses.commands import release_oldest
+from models.core.pauses import store
 from models.core.pauses.intents import resting_intent
-from models.core.pauses.queries import MOST_COUNTED
 from models.core.pauses.rules import CHUNK, PauseCause
+from models.core.pauses.store import MOST_COUNTED, release_oldest
 from runtime.configuration.settings import Settings
 from runtime.database import libpq_url
 from runtime.temporal.outbox import outbox
@@ -146,7 +145,7 @@ async def test_a_trial_of_a_breaker_takes_the_oldest_alone(
 async def test_a_release_waits_for_room_in_the_line_of_the_workspace(
     client: Client, space: Space, paused: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "MOST_WAITING_STARTS", 2 * CHUNK)
+    monkeypatch.setattr(store, "MOST_WAITING_STARTS", 2 * CHUNK)
     read(await client.post(f"{path_of(paused)}/resume", json={}))
     for _ in range(5):
         await attend_once(space.database, paused["id"])

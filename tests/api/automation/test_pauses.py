@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from models.core.pauses import commands
+from models.core.pauses import rules
 from tests.support.automations import path_of, publish, read
 from tests.support.client import Client
 from tests.support.pauses import attend_once, released, resting, started
@@ -84,7 +84,7 @@ async def test_pause_and_resume_are_idempotent(client: Client, space: Space) -> 
 async def test_a_pause_during_a_release_stops_it(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "chunk_of", lambda _: 2)
+    monkeypatch.setattr(rules, "chunk_of", lambda _: 2)
     made = await publish(client, space)
     await pause(client, path_of(made))
     runs = [await run(client, made) for _ in range(5)]

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select, update
 
 from models.automation.automation_runs.tables import automation_run
-from models.automation.run_operations import execution
+from models.automation.run_operations import rules
 from runtime.clock import utc_now
 from runtime.temporal import outbox
 from tests.support.automations import path_of, publish, read
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "chunk_of", lambda _: 2)
+    monkeypatch.setattr(rules, "chunk_of", lambda _: 2)
 
 
 async def run(client: Client, made: Json) -> str:

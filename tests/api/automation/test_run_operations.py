@@ -11,7 +11,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.endings import CLOSED
 from activities.run_operations import RunOperationActivities
 from models.automation.automation_runs.tables import automation_run, node_run
-from models.automation.run_operations import commands, execution, selection
+from models.automation.run_operations import commands, rules
 from models.automation.run_operations.execution import Advance
 from models.automation.run_operations.queries import PreviewRunOperation
 from models.automation.run_operations.tables import run_operation, run_operation_result
@@ -237,7 +237,7 @@ async def test_a_limit_of_runs_at_a_time_refuses_some_and_not_the_others(
 async def test_a_cancel_that_is_paused_leaves_the_rest_open(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execution, "chunk_of", lambda _: 2)
+    monkeypatch.setattr(rules, "chunk_of", lambda _: 2)
     made = await publish(client, space)
     runs = [await run(client, made) for _ in range(5)]
     accepted = await accept(client, space, "cancel", runIds=runs)
@@ -257,7 +257,7 @@ async def test_a_cancel_that_is_paused_leaves_the_rest_open(
 async def test_a_paused_operation_continues_where_it_stopped(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execution, "chunk_of", lambda _: 2)
+    monkeypatch.setattr(rules, "chunk_of", lambda _: 2)
     made = await publish(client, space)
     runs = await failed(client, space, made, 5)
     accepted = await accept(client, space, "retry", runIds=runs)
@@ -301,7 +301,7 @@ async def test_an_execution_from_before_a_pause_does_and_ends_nothing(
 async def test_a_cancelled_operation_treats_nothing_more(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch, paused: bool
 ) -> None:
-    monkeypatch.setattr(execution, "chunk_of", lambda _: 1)
+    monkeypatch.setattr(rules, "chunk_of", lambda _: 1)
     made = await publish(client, space)
     runs = await failed(client, space, made, 3)
     accepted = await accept(client, space, "retry", runIds=runs)
@@ -362,7 +362,7 @@ async def test_an_operation_waits_while_its_workspace_has_many_starts(
 async def test_a_selection_is_written_down_part_by_part(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selection, "SELECTED_AT_ONCE", 2)
+    monkeypatch.setattr(rules, "SELECTED_AT_ONCE", 2)
     made = await publish(client, space)
     runs = await failed(client, space, made, 5)
     accepted = await accept(client, space, "retry", filter={})
@@ -375,7 +375,7 @@ async def test_a_selection_is_written_down_part_by_part(
     undo = await client.post(f"{operations(space)}/{accepted['id']}/undo", json={})
     await carry_out(space.database, read(undo, 202))
     assert counts(await get(client, space, read(undo, 202))) == ("succeeded", 5, 5, 5, 0, 0)
-    monkeypatch.setattr(selection, "MAX_RUNS", 3)
+    monkeypatch.setattr(rules, "MAX_RUNS", 3)
     bounded = await carried_out(client, space, "retry", filter={"status": "failed"})
     assert counts(bounded) == ("succeeded", 3, 3, 0, 3, 0)
     assert later[0] not in [one["runId"] for one in await results(client, space, bounded)]
@@ -384,7 +384,7 @@ async def test_a_selection_is_written_down_part_by_part(
 async def test_runs_are_selected_by_all_that_a_list_filters_by(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selection, "SELECTED_AT_ONCE", 2)
+    monkeypatch.setattr(rules, "SELECTED_AT_ONCE", 2)
     monkeypatch.setattr(commands, "MOST_SEARCHED", 2)
     made = await publish(client, space)
     orders = ("A-1", "b-2", "a-3", "c-4", "A-5")

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from models.automation.run_operations.execution import Advance, advance
 from models.automation.run_operations.rules import OperationRow
 from models.automation.run_operations.tables import RUN_OPERATIONS
-from models.automation.run_undos import commands
+from models.automation.run_undos import rules
 from models.core.lifecycle import commands as lifecycle
 from models.data.record_changes.history import record_change
 from tests.support import related
@@ -143,7 +143,7 @@ async def test_a_large_run_is_undone_step_by_step(
     space: Space,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(commands, "AT_ONCE", 3)
+    monkeypatch.setattr(rules, "AT_ONCE", 3)
     run, changed, removed, new = await large(client, automation, tasks)
     preview = await automation.undo(run, preview=True)
     assert (preview["trimmed"], preview["records"], preview["reverted"]) == (True, 16, 3)
@@ -186,7 +186,7 @@ async def test_a_cancelled_undo_ends_and_can_be_continued(
     space: Space,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(commands, "AT_ONCE", 3)
+    monkeypatch.setattr(rules, "AT_ONCE", 3)
     run, changed, removed, new = await large(client, automation, tasks)
     begun = await automation.undo(run)
     for _ in range(4):

@@ -46,7 +46,7 @@ def links(page: str, pattern: str) -> list[str]:
 async def test_the_list_is_filtered_and_paged_by_its_url(
     client: Client, owner: Visitor, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.console.runs.routes.PAGE", 2)
+    monkeypatch.setattr("api.console.runs.listing.PAGE", 2)
     one = await publish(client, space, label="One of them")
     other = await publish(client, space, label="The other")
     runs = [await started(client, made) for made in (one, other, one)]

@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import delete, insert, select, update
 
-from activities.maintenance.orphans import sweep_orphans
+from activities.maintenance.sweeps import sweep_orphans
 from models.content.files.commands import purge_files
 from models.content.files.queries import file
 from models.content.items.tables import item, item_grant

@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import delete, update
 
-from activities.maintenance.orphans import sweep_orphans
+from activities.maintenance.sweeps import sweep_orphans
 from models.messages.jobs.store import job
 from models.sources.data_source_runs.tables import data_source_run
 from models.workspace.legacy_imports.tables import legacy_import_run

@@ -12,7 +12,7 @@ from sqlalchemy import func, select, update
 
 from api.kernel.limits import RateLimits
 from models.core.base import Id
-from models.data.forms.quotas import (
+from models.data.forms.commands import (
     Quota,
     Submitter,
     TooManySubmissionsError,

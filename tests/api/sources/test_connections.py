@@ -8,8 +8,7 @@ from sqlalchemy import select, update
 
 from models.core.access.rules import Role, Scope
 from models.core.base import Id
-from models.sources.connections.queries import CONNECTIONS, open_connection
-from models.sources.connections.tables import connection
+from models.sources.connections.store import CONNECTIONS, connection, open_connection
 from runtime.crypto import UnreadableError
 from tests.support.automations import read, refusal
 from tests.support.client import Client

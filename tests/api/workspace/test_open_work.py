@@ -26,7 +26,7 @@ from tests.support.spaces import Space
 async def test_no_more_than_the_bound_is_open_however_many_ask_at_once(
     client: Client, space: Space, foreign: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.core.bounds.OPEN", {Family.EXPORT: 3})
+    monkeypatch.setattr("models.core.lifecycle.commands.OPEN", {Family.EXPORT: 3})
     export = f"/v1/databases/{await make_database(client, space, 'Mine')}/export"
     answers = await asyncio.gather(*(client.post(export, json={"format": "csv"}) for _ in range(8)))
     assert sorted(answer.status_code for answer in answers) == [200] * 3 + [429] * 5
@@ -143,7 +143,7 @@ async def test_open_work_of_one_workspace_is_refused_to_it_alone(
     monkeypatch: pytest.MonkeyPatch,
     family: Family,
 ) -> None:
-    monkeypatch.setattr("models.core.bounds.OPEN", dict.fromkeys(KINDS, 2))
+    monkeypatch.setattr("models.core.lifecycle.commands.OPEN", dict.fromkeys(KINDS, 2))
     starting, table = KINDS[family]
     start = await starting(client, space)
     answers = [await start() for _ in range(3)]

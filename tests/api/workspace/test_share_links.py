@@ -11,8 +11,7 @@ from sqlalchemy import func, insert, select, text, update
 
 from models.content.items.tables import item
 from models.core.access.rules import Role, Scope
-from models.workspace.share_links.tables import share_link
-from models.workspace.share_links.visitors import new_session
+from models.workspace.share_links.visitors import new_session, share_link
 from runtime.clock import utc_now, wire_timestamp
 from runtime.ids import new_id
 from tests.support.client import Client

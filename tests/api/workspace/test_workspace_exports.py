@@ -7,9 +7,9 @@ from sqlalchemy import func, select
 from sqlmodel import SQLModel
 
 from models.core.base import Id
+from models.messages.jobs import store
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import Job, JobRow, close_job, hold_job, open_job
-from models.workspace import workspace_exports
 from runtime.database import UnitOfWork
 from runtime.postgresql.schema import table_of
 from runtime.temporal.families import Family
@@ -44,7 +44,7 @@ async def test_an_export_that_ends_while_another_is_asked_for_is_no_refusal(
             await close_job(other, Id(first), JobStatus.FAILED)
         return await open_job(work, workspace_id, family)
 
-    monkeypatch.setattr(workspace_exports, "open_job", end_and_look)
+    monkeypatch.setattr(store, "open_job", end_and_look)
     second = await client.post(exports, json={})
     assert second.status_code == 202, second.text
     assert second.json()["data"]["id"] != first

@@ -10,8 +10,8 @@ from models.automation.saved_run_filters import FILTERS as SAVED_FILTERS
 from models.core.access.rules import Actor
 from models.core.pagination import Listed, Page, page_request
 from models.core.repository import Repository
-from models.messages.webhook_endpoints.queries import ENDPOINTS
-from models.sources.connections.queries import CONNECTIONS
+from models.messages.webhook_endpoints.store import ENDPOINTS
+from models.sources.connections.store import CONNECTIONS
 from runtime.errors import ConflictError, NotFoundError
 from tests.support.spaces import Space
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from models.core.base import Id
-from models.sources.connections.commands import create_connection
 from models.sources.connections.shapes import CreateConnection
+from models.sources.connections.store import create_connection
 from runtime.errors import ValidationError
 from tests.support.actions import act, make
 from tests.support.engine import KEYS, Engine

@@ -18,9 +18,8 @@ from activities.connections import ConnectionUseError
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.messages.jobs.store import job
-from models.sources.authorizations.tables import oauth_authorization
-from models.sources.connections.queries import open_connection
-from models.sources.connections.tables import connection
+from models.sources.authorizations.store import oauth_authorization
+from models.sources.connections.store import connection, open_connection
 from runtime.configuration.sections import ProviderSettings
 from runtime.configuration.settings import Settings
 from runtime.outbound.client import OutboundClient

@@ -12,7 +12,7 @@ from sqlalchemy import Text, func, literal_column, select
 
 from models.core.base import Id
 from models.messages.jobs.store import job
-from models.sources.connections.queries import open_connection
+from models.sources.connections.store import open_connection
 from runtime.configuration.settings import Settings
 from runtime.postgresql.schema import metadata
 from tests.support.authorization_server import (

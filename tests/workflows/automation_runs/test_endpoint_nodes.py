@@ -10,8 +10,8 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from models.automation.actions.rules import ActionKind
 from models.core.access.rules import Scope
 from models.core.base import Id
-from models.messages.webhook_endpoints import commands
-from models.messages.webhook_endpoints.queries import CreateWebhookEndpoint, UpdateWebhookEndpoint
+from models.messages.webhook_endpoints import store
+from models.messages.webhook_endpoints.store import CreateWebhookEndpoint, UpdateWebhookEndpoint
 from models.messages.webhook_signing import show_signing_secret
 from runtime.errors import NotFoundError, ValidationError
 from tests.support.actions import act, ended, make, start
@@ -27,24 +27,24 @@ async def endpoint_at(engine: Engine, url: str) -> tuple[Id, str]:
     """A new endpoint, with its secret."""
     body = CreateWebhookEndpoint.model_validate({"url": url, "eventTypes": ["data_source.run"]})
     async with engine.database.transaction() as work:
-        made = await commands.create_endpoint(work, engine.actor, KEYS, body)
+        made = await store.create_endpoint(work, engine.actor, KEYS, body)
     return made.id, made.secret
 
 
 async def rotate(engine: Engine, endpoint_id: Id) -> str:
     async with engine.database.transaction() as work:
-        return (await commands.rotate_secret(work, engine.actor, KEYS, endpoint_id)).secret
+        return (await store.rotate_secret(work, engine.actor, KEYS, endpoint_id)).secret
 
 
 async def disable(engine: Engine, endpoint_id: Id) -> None:
     body = UpdateWebhookEndpoint(enabled=False)
     async with engine.database.transaction() as work:
-        await commands.update_endpoint(work, engine.actor, endpoint_id, body)
+        await store.update_endpoint(work, engine.actor, endpoint_id, body)
 
 
 async def remove(engine: Engine, endpoint_id: Id) -> None:
     async with engine.database.transaction() as work:
-        await commands.delete_endpoint(work, engine.actor, endpoint_id)
+        await store.delete_endpoint(work, engine.actor, endpoint_id)
 
 
 def hook(endpoint_id: Any, **fields: Any) -> Json:

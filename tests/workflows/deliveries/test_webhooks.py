@@ -17,7 +17,7 @@ from models.messages.deliveries.commands import cancel_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.notifications.queries import notification
 from models.messages.webhook_endpoints import deliveries as fan_out
-from models.messages.webhook_endpoints.queries import webhook_endpoint
+from models.messages.webhook_endpoints.store import webhook_endpoint
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from tests.support.client import Client

@@ -22,7 +22,7 @@ from activities.maintenance.reconciler import ScheduleMaintenance
 from activities.schedules import FireCall, ScheduleFires, Schedules
 from cli.families.registry import SCHEDULED
 from models.core.access.rules import Role
-from models.core.bounds import RUNNING
+from models.core.lifecycle.commands import RUNNING
 from models.core.schedules.timetables import due_run_id
 from models.people.workspaces import delete_workspace
 from runtime.temporal.families import Family

@@ -8,14 +8,13 @@ import pytest
 import pytest_asyncio
 
 from models.automation.action_runs.store import RunAction
-from models.automation.actions.shapes import CreateAction
+from models.automation.actions.rules import CreateAction
 from models.automation.actions.store import create_action
 from models.automation.buttons import press_button
 from models.content.items.commands import create_item_for
 from models.content.items.rules import ItemKind
 from models.core.base import Id
-from models.data.forms.commands import create_form, submit_form
-from models.data.forms.quotas import Quota, Submitter
+from models.data.forms.commands import Quota, Submitter, create_form, submit_form
 from models.data.forms.shapes import SubmitForm
 from models.messages.events.store import data_source_finished, time_entry_completed
 from models.sources.data_sources.commands import create_data_source

@@ -19,7 +19,7 @@ from models.automation.automations.rules.language import bindings
 from models.automation.secrets.store import secret_values
 from models.core.base import Id, JsonObject
 from models.core.http_requests import HIDDEN, Place, as_it_is, credentials_in, hidden
-from models.messages.webhook_endpoints.queries import existing_endpoint, secrets_of
+from models.messages.webhook_endpoints.store import existing_endpoint, secrets_of
 from models.messages.webhook_signing import signing_secret
 from runtime.clock import wire_timestamp
 from runtime.crypto import KeyRing

@@ -24,8 +24,8 @@ from models.automation.automations.rules.graph import differences
 from models.automation.run_overviews import GraphNodeShape, RunGraph
 from models.core.access.rules import Level, Scope
 from models.core.base import Id, InputId, JsonObject
-from models.core.pauses.queries import pauses_of
 from models.core.pauses.rules import PauseCause
+from models.core.pauses.store import pauses_of
 from models.people.users import display_name
 from runtime.errors import ConflictError
 

@@ -30,8 +30,8 @@ from models.automation.circuit_breakers import SetCircuitBreaker
 from models.automation.circuit_breakers import read_breaker as breaker_of
 from models.core.access.rules import Level
 from models.core.base import JsonObject
-from models.core.pauses.queries import PauseWork, ResumeWork, answer
 from models.core.pauses.rules import PauseSubject
+from models.core.pauses.store import PauseWork, ResumeWork, answer
 from models.workspace import pauses
 from models.workspace.targets import duplication
 from runtime.errors import ConflictError, ValidationError

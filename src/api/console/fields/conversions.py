@@ -21,15 +21,8 @@ from models.data.fields.rules.fields import TITLE_KEY, FieldKind
 from models.data.fields.rules.value_conversion import convertible
 from models.data.fields.shapes import FieldShape
 from models.messages.jobs.store import own_job
+from runtime import errors
 from runtime.clock import wire_timestamp
-from runtime.errors import (
-    ConflictError,
-    InProgressError,
-    NotFoundError,
-    PlatformError,
-    UnsupportedError,
-    ValidationError,
-)
 from runtime.temporal.families import Family
 
 router = page_router()
@@ -80,7 +73,7 @@ async def _preview_page(
     )
 
 
-@router.post(_CONVERT, access=CHANGE, errors=[ConflictError, InProgressError])
+@router.post(_CONVERT, access=CHANGE, errors=[errors.ConflictError, errors.InProgressError])
 @redisplays(_preview_page)
 async def convert_field_by_form(request: ApiRequest, body: Conversion) -> Response:
     """Convert a field, and lead to where its outcome will be."""
@@ -101,7 +94,7 @@ async def get_conversion(request: ApiRequest) -> Response:
     job_id = request.ids["conversionId"]
     job = await own_job(work, actor, Family.FIELD_CONVERSION, job_id)
     if job.subject_id != field.id:
-        raise NotFoundError("field conversion")
+        raise errors.NotFoundError("field conversion")
     outcome: Outcome[ConvertedField] = await outcome_of(
         field_conversion.conversion_outcome(
             work, actor, field.database_id, field.id, job_id, last=False
@@ -132,7 +125,7 @@ def _name(kind: FieldKind) -> str:
 
 async def _preview(
     request: ApiRequest, field: FieldShape, kind: FieldKind | None
-) -> tuple[ConversionPreview | None, PlatformError | None]:
+) -> tuple[ConversionPreview | None, errors.PlatformError | None]:
     """The losses of a conversion, or the reason that it is refused."""
     if kind is None:
         return None, None
@@ -140,5 +133,5 @@ async def _preview(
     place = (request.work, request.actor, field.database_id, field.id)
     try:
         return await field_conversion.preview_conversion(*place, wanted), None
-    except (ConflictError, UnsupportedError, ValidationError) as problem:
+    except (errors.ConflictError, errors.UnsupportedError, errors.ValidationError) as problem:
         return None, problem

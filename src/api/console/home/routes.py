@@ -22,7 +22,7 @@ from models.automation.run_statistics.queries import get_statistics, span
 from models.automation.run_statistics.sums import Grain
 from models.automation.waits.queries import PendingApproval, pending_approvals
 from models.core.access.rules import Scope
-from models.sources.data_source_overviews import DataSourceDetail, list_data_sources
+from models.sources.data_source_runs.overviews import DataSourceDetail, list_data_sources
 from models.workspace.changes.queries import list_changes
 from models.workspace.changes.rules import WAITING
 from models.workspace.changes.shapes import ChangeSetSummary

@@ -17,17 +17,17 @@ from models.sources.data_source_runs import acceptance, queries
 from models.sources.data_source_runs.reversal import accept_reversal, is_reverting
 from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
 from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat
-from runtime.errors import (
-    ConflictError,
-    ConflictingMutationError,
-    DeniedError,
-    InProgressError,
-)
+from runtime import errors
 
 router = page_router()
 
 _IMPORT = IMPORT.removeprefix("/v1")
-_REFUSALS = [ConflictError, ConflictingMutationError, DeniedError, InProgressError]
+_REFUSALS = [
+    errors.ConflictError,
+    errors.ConflictingMutationError,
+    errors.DeniedError,
+    errors.InProgressError,
+]
 
 
 @router.get(

@@ -21,11 +21,11 @@ from api.routers.sources.connections import CONNECTIONS, INTEGRATIONS, WRITE
 from models.core.access.rules import Scope
 from models.core.base import JsonObject
 from models.messages.jobs.store import own_job
-from models.sources.authorizations import commands as authorization_commands
+from models.sources.authorizations import store as authorization_commands
 from models.sources.authorizations.rules import CALLBACK, oauth_client
-from models.sources.connections.commands import create_connection
 from models.sources.connections.providers import PROVIDERS, ProviderName
 from models.sources.connections.shapes import ConnectionDetail, CreateConnection
+from models.sources.connections.store import create_connection
 from runtime.errors import ConflictError, PlatformError, UnauthorizedError, UnsupportedError
 from runtime.ids import parse_id
 from runtime.temporal.families import Family

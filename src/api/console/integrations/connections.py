@@ -20,14 +20,13 @@ from api.routers.sources.connections import CONNECTION, CONNECTIONS, INTEGRATION
 from api.routers.workspace import pauses as pauses_api
 from models.core.access.rules import Scope
 from models.core.base import Id
-from models.core.pauses.queries import PauseWork
+from models.core.pauses.store import PauseWork
 from models.sources import provider_calls
-from models.sources.authorizations.commands import disconnect
-from models.sources.connections import commands, queries
-from models.sources.connections.commands import update_connection
+from models.sources.authorizations.store import disconnect
+from models.sources.connections import store
 from models.sources.connections.providers import PROVIDERS
-from models.sources.connections.queries import get_connection
 from models.sources.connections.shapes import ConnectionDetail, SwitchProvider, UpdateConnection
+from models.sources.connections.store import get_connection, update_connection
 from models.sources.external_resources.rules.resources import Capability
 from models.sources.outbound_limits.commands import pause_of
 from models.sources.outbound_limits.queries import ResumeConnection
@@ -59,8 +58,8 @@ class Switch(Form):
 async def get_integrations(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the connections, and the providers that can be connected to."""
     shown = request.page("console connections", PAGE, cursor)
-    listed = await queries.list_connections(request.work, request.actor, shown)
-    providers = await commands.list_providers(request.work, request.actor)
+    listed = await store.list_connections(request.work, request.actor, shown)
+    providers = await store.list_providers(request.work, request.actor)
     shell = await shell_of(request)
     return page(
         request,
@@ -83,7 +82,7 @@ async def get_connections(request: ApiRequest) -> Response:
 @router.get(ONE, access=paged(READ))
 async def get_connection_page(request: ApiRequest, test: QueryId | None = None) -> Response:
     """Look at a connection, and at the outcome of a test of it."""
-    connection = await queries.get_connection(request.work, request.actor, _id(request))
+    connection = await store.get_connection(request.work, request.actor, _id(request))
     shell = await shell_of(request)
     return page(
         request,
@@ -127,7 +126,7 @@ async def share(request: ApiRequest, body: Share) -> Response:
     """Let others use a connection, or keep it to its maker."""
     change = read_as(UpdateConnection, given({"shared": body.audience == "everybody"}))
     keys, connection_id = request.services.keys, _id(request)
-    await commands.update_connection(request.work, request.actor, keys, connection_id, change)
+    await store.update_connection(request.work, request.actor, keys, connection_id, change)
     return see_other(_path(request, connection_id))
 
 
@@ -142,7 +141,7 @@ async def delete(request: ApiRequest) -> Response:
 async def switch(request: ApiRequest, body: Switch) -> Response:
     """Switch a provider on or off for the workspace."""
     content, name = SwitchProvider(enabled=body.enabled == "true"), request.path_params["provider"]
-    await commands.switch_provider(request.work, request.actor, name, content)
+    await store.switch_provider(request.work, request.actor, name, content)
     return see_other(_path(request))
 
 

@@ -25,7 +25,7 @@ from models.core.base import Id
 from models.messages.jobs.store import own_job
 from models.sources import provider_calls
 from models.sources.connections.providers import PROVIDERS
-from models.sources.connections.queries import get_connection
+from models.sources.connections.store import get_connection
 from models.sources.external_resources.rules.resources import Capability, ExternalId
 from models.sources.mounts import commands, queries
 from models.sources.mounts.commands import accept_mount

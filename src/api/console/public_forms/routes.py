@@ -17,20 +17,15 @@ from api.kernel.routing import Access, ApiRequest, Router
 from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.data.forms import commands, queries
 from models.data.forms.shapes import PublicForm, SubmitForm
-from runtime.errors import (
-    ConflictingMutationError,
-    PlatformError,
-    RateLimitedError,
-    ValidationError,
-)
+from runtime import errors
 from runtime.ids import new_id, parse_id
 
 
-def _refuse(request: ApiRequest, refusal: PlatformError) -> Response:
+def _refuse(request: ApiRequest, refusal: errors.PlatformError) -> Response:
     """The answer to a submission that was not taken, as who sent it reads it."""
-    if isinstance(refusal, ConflictingMutationError):
+    if isinstance(refusal, errors.ConflictingMutationError):
         answer = bare(request, "form_sent.html", refusal.status, path=request.url.path)
-    elif isinstance(refusal, RateLimitedError) and request.sent_form is not None:
+    elif isinstance(refusal, errors.RateLimitedError) and request.sent_form is not None:
         fields = json.loads(request.sent_form.body.raw or b"{}")
         keys = [key.decode() for key in request.sent_form.idempotency_keys]
         answer = bare(
@@ -93,7 +88,7 @@ async def answer_form(request: ApiRequest, body: Answers) -> Response:
             async with request.work.savepoint():
                 sent = SubmitForm(data=data)
                 thanks = await commands.submit_form(request.work, item_id, sent, submitter)
-        except ValidationError as refusal:
+        except errors.ValidationError as refusal:
             problems = {detail.path: detail.message for detail in refusal.details}
             # Visitors can't correct what an address says wrongly, and are not asked for it.
             wrong = {key for key in hidden if key in data and f"data.{key}" in problems}
@@ -103,7 +98,7 @@ async def answer_form(request: ApiRequest, body: Answers) -> Response:
         else:
             return bare(request, "form_thanks.html", form=form, thanks=thanks)
     entries = [entry.retyped(entry.entry_of(spec, None), body.texts(), problems) for spec in specs]
-    return _questions(request, form, entries, ValidationError.status)
+    return _questions(request, form, entries, errors.ValidationError.status)
 
 
 def _questions(

@@ -28,8 +28,8 @@ from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.data.record_exports.exports import names_of
 from models.data.records import commands
 from models.data.records.commands import update_record
-from models.data.records.history import list_history
 from models.data.records.queries import QueryTooSlowError, get_record
+from models.data.records.reverts import list_history
 from models.data.records.search import choices
 from models.data.records.shapes import RecordDetail, UpdateRecord
 from runtime.errors import ConflictError, NotFoundError, ValidationError

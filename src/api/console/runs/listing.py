@@ -18,8 +18,8 @@ from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.shapes import AutomationRunShape
 from models.automation.automations import queries as automations
 from models.core.base import Id
-from models.core.pauses.queries import WaitCause, WaitKind
 from models.core.pauses.rules import PauseCause
+from models.core.pauses.store import WaitCause, WaitKind
 from models.core.values import InputMoment
 from runtime.clock import utc_now, wire_timestamp
 

@@ -13,22 +13,7 @@ from api.console.entered import Entered, Form, attempt, read_as
 from api.console.forms import paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
-from api.console.runs.listing import (
-    PAGE,
-    PERIODS,
-    SOURCES,
-    STATUSES,
-    Filters,
-    Listing,
-    Row,
-    automation_choices,
-    counts_of,
-    equal_calls,
-    listing,
-    seconds_of,
-    version_choices,
-    wait_words,
-)
+from api.console.runs import listing as runs_listing
 from api.console.shell import Shell, shell_of
 from api.console.words import queried
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
@@ -54,7 +39,7 @@ _MOST_FILTERS = 100
 RUNS = "/workspaces/{workspaceId}/runs"
 
 
-class ListedRuns(Filters):
+class ListedRuns(runs_listing.Filters):
     """The query of the list: its filters, and where its page begins."""
 
     cursor: Cursor = None
@@ -66,7 +51,9 @@ class ListedRuns(Filters):
 async def get_runs(request: ApiRequest, filters: ListedRuns) -> Response:
     """Look through the runs of a workspace."""
     cursor = filters.cursor
-    outcome = await attempt(request, lambda: listing(request, filters, PAGE, cursor))
+    outcome = await attempt(
+        request, lambda: runs_listing.listing(request, filters, runs_listing.PAGE, cursor)
+    )
     refusal = outcome if isinstance(outcome, PlatformError) else None
     offered = request.page("run_filters", _MOST_FILTERS, None)
     saved_filters = (
@@ -77,19 +64,19 @@ async def get_runs(request: ApiRequest, filters: ListedRuns) -> Response:
         request,
         "runs.html",
         shell,
-        listed=Listing([], None) if isinstance(outcome, PlatformError) else outcome,
+        listed=runs_listing.Listing([], None) if isinstance(outcome, PlatformError) else outcome,
         entered=Entered({}, refusal),
         filters=filters,
         cursor=cursor,
-        statuses=STATUSES,
-        counts=await counts_of(request, filters.automation_id),
-        sources=SOURCES,
-        periods=PERIODS,
-        automations=await automation_choices(request, filters.automation_id),
-        versions=await version_choices(request, filters.automation_id),
+        statuses=runs_listing.STATUSES,
+        counts=await runs_listing.counts_of(request, filters.automation_id),
+        sources=runs_listing.SOURCES,
+        periods=runs_listing.PERIODS,
+        automations=await runs_listing.automation_choices(request, filters.automation_id),
+        versions=await runs_listing.version_choices(request, filters.automation_id),
         saved=saved_filters,
         active=next((one for one in saved_filters if one.query == filters.wire), None),
-        api=equal_calls(shell, filters),
+        api=runs_listing.equal_calls(shell, filters),
     )
     # The address of a form has its empty fields, too.
     answer.headers["HX-Push-Url"] = queried(request.url.path, **filters.query(cursor=cursor))
@@ -167,7 +154,7 @@ class RunContent:
     def waits(self) -> str:
         """The pause or the limit that it waits for, in words."""
         waiting_for = self.overview.run.metadata.get("waitingFor")
-        return "" if waiting_for is None else wait_words(waiting_for)
+        return "" if waiting_for is None else runs_listing.wait_words(waiting_for)
 
     @property
     def attributes(self) -> Sequence[tuple[str, str, str]]:
@@ -199,7 +186,7 @@ async def content_of(request: ApiRequest, shell: Shell) -> RunContent:
     automation = await summary(request.work, request.actor, shown_run.automation.id)
     return RunContent(
         overview=shown_run,
-        seconds=seconds_of(shown_run.run, request.work.now),
+        seconds=runs_listing.seconds_of(shown_run.run, request.work.now),
         may_act=_may_act(request),
         has_draft=automation.draft_version_id is not None,
         approvals=approvals,
@@ -290,7 +277,9 @@ async def get_comparison(request: ApiRequest, with_: QueryId | None = None) -> R
     api = shell.calls(
         (many_runs.compare_automation_runs, {"with": with_}), automation_id=automation.id
     )
-    offered = await listing(request, Filters(automationId=automation.id), _OFFERED)
+    offered = await runs_listing.listing(
+        request, runs_listing.Filters(automationId=automation.id), _OFFERED
+    )
     return page(
         request,
         "comparison.html",
@@ -306,7 +295,7 @@ async def get_comparison(request: ApiRequest, with_: QueryId | None = None) -> R
 
 
 def _choices(
-    rows: Sequence[Row], outcome: RunComparison | PlatformError, run_id: object
+    rows: Sequence[runs_listing.Row], outcome: RunComparison | PlatformError, run_id: object
 ) -> Sequence[object]:
     """Runs to compare with, the one that was compared among them."""
     runs: dict[object, object] = {row.run.id: row.run for row in rows if row.run.id != run_id}

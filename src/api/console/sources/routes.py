@@ -21,8 +21,8 @@ from models.core.access.rules import Level, Scope
 from models.core.base import Id, JsonObject
 from models.data.fields.queries import database_label, seen_databases
 from models.messages.jobs.store import own_job
-from models.sources.data_source_overviews import get_data_source, list_data_sources
 from models.sources.data_source_runs import acceptance
+from models.sources.data_source_runs.overviews import get_data_source, list_data_sources
 from models.sources.data_source_runs.queries import list_runs, remarks
 from models.sources.data_source_runs.reversal import accept_reversal
 from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus

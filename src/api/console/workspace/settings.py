@@ -18,8 +18,8 @@ from api.kernel.routing import Access, ApiRequest
 from api.routers.people import workspaces as api
 from api.routers.workspace import pauses as pauses_api
 from models.core.access.rules import Scope
-from models.core.pauses.queries import PauseWork, ResumeWork, answer
 from models.core.pauses.rules import PauseSubject
+from models.core.pauses.store import PauseWork, ResumeWork, answer
 from models.people import workspaces
 from models.people.workspaces import UpdateWorkspace, get_workspace
 from models.workspace import pauses

@@ -14,7 +14,7 @@ from api.routers.messages import workspace_events as api
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.messages.deliveries.rules import DeliveryStatus
-from models.messages.webhook_endpoints import commands, queries
+from models.messages.webhook_endpoints import store
 from models.messages.workspace_events.rules import EventType
 
 router = page_router()
@@ -32,7 +32,7 @@ async def get_webhook_endpoints(
 ) -> Response:
     """Look through the endpoints of a workspace."""
     wanted = request.page("webhook endpoints", DEFAULT_LIMIT, cursor)
-    listed = await queries.list_endpoints(request.work, request.actor, wanted)
+    listed = await store.list_endpoints(request.work, request.actor, wanted)
     return await settings.settings_page(
         request,
         "settings_webhooks.html",
@@ -72,8 +72,8 @@ async def _form(request: ApiRequest, entered: Entered) -> Response:
 @redisplays(_form)
 async def create_webhook_endpoint_by_form(request: ApiRequest, body: Fields) -> Response:
     """Create an endpoint, and show its secret this once."""
-    endpoint = read_as(queries.CreateWebhookEndpoint, _values(body))
-    outcome = await commands.create_endpoint(
+    endpoint = read_as(store.CreateWebhookEndpoint, _values(body))
+    outcome = await store.create_endpoint(
         request.work, request.actor, request.services.keys, endpoint
     )
     return await _secret(request, outcome)
@@ -112,14 +112,14 @@ async def rotate_endpoint_secret_by_form(request: ApiRequest) -> Response:
     """Give an endpoint a new secret, and show it this once."""
     keys, endpoint_id = request.services.keys, request.ids["endpointId"]
     return await _secret(
-        request, await commands.rotate_secret(request.work, request.actor, keys, endpoint_id)
+        request, await store.rotate_secret(request.work, request.actor, keys, endpoint_id)
     )
 
 
 @router.post(f"{ENDPOINT}/delete", access=WRITE)
 async def delete_webhook_endpoint_by_form(request: ApiRequest) -> Response:
     """Delete an endpoint."""
-    await commands.delete_endpoint(request.work, request.actor, request.ids["endpointId"])
+    await store.delete_endpoint(request.work, request.actor, request.ids["endpointId"])
     return settings.led_to(request, "webhooks", notice=settings.Notice.REMOVED)
 
 
@@ -138,17 +138,17 @@ def _values(body: Fields) -> dict[str, object]:
     }
 
 
-async def _update(request: ApiRequest, values: object) -> queries.WebhookEndpointBody:
+async def _update(request: ApiRequest, values: object) -> store.WebhookEndpointBody:
     endpoint_id = request.ids["endpointId"]
-    change = read_as(queries.UpdateWebhookEndpoint, values)
-    return await commands.update_endpoint(request.work, request.actor, endpoint_id, change)
+    change = read_as(store.UpdateWebhookEndpoint, values)
+    return await store.update_endpoint(request.work, request.actor, endpoint_id, change)
 
 
-async def _endpoint(request: ApiRequest) -> queries.WebhookEndpointBody:
-    return await queries.get_endpoint(request.work, request.actor, request.ids["endpointId"])
+async def _endpoint(request: ApiRequest) -> store.WebhookEndpointBody:
+    return await store.get_endpoint(request.work, request.actor, request.ids["endpointId"])
 
 
-async def _secret(request: ApiRequest, issued: queries.IssuedWebhookEndpoint) -> Response:
+async def _secret(request: ApiRequest, issued: store.IssuedWebhookEndpoint) -> Response:
     return await settings.settings_page(
         request, "settings_webhook_secret.html", "webhooks", endpoint=issued, secret=issued.secret
     )
@@ -173,9 +173,9 @@ async def get_webhook_endpoint_page(
 ) -> Response:
     """Look at an endpoint, and at what goes and went to it."""
     endpoint_id = request.ids["endpointId"]
-    endpoint = await queries.get_endpoint(request.work, request.actor, endpoint_id)
+    endpoint = await store.get_endpoint(request.work, request.actor, endpoint_id)
     wanted = request.page("webhook deliveries", DEFAULT_LIMIT, cursor, endpoint_id, status)
-    listed = await queries.list_deliveries(request.work, request.actor, endpoint_id, wanted, status)
+    listed = await store.list_deliveries(request.work, request.actor, endpoint_id, wanted, status)
     return await settings.settings_page(
         request,
         "settings_webhook.html",
@@ -204,7 +204,7 @@ async def get_webhook_endpoint_page(
 async def test_webhook_endpoint_by_form(request: ApiRequest) -> Response:
     """Send an endpoint a test."""
     endpoint_id = request.ids["endpointId"]
-    await commands.send_test(request.work, request.actor, request.new_id, endpoint_id)
+    await store.send_test(request.work, request.actor, request.new_id, endpoint_id)
     return settings.led_to(request, "webhooks", endpoint_id, notice=settings.Notice.SENT)
 
 
@@ -212,5 +212,5 @@ async def test_webhook_endpoint_by_form(request: ApiRequest) -> Response:
 async def redeliver_by_form(request: ApiRequest) -> Response:
     """Deliver an event to an endpoint once more."""
     endpoint_id, delivery_id = request.ids["endpointId"], request.ids["deliveryId"]
-    await commands.redeliver(request.work, request.actor, request.new_id, endpoint_id, delivery_id)
+    await store.redeliver(request.work, request.actor, request.new_id, endpoint_id, delivery_id)
     return settings.led_to(request, "webhooks", endpoint_id, notice=settings.Notice.SENT)

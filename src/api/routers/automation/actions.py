@@ -9,7 +9,7 @@ from models.automation.action_runs import store as run_commands
 from models.automation.action_runs import store as run_queries
 from models.automation.action_runs.store import ActionRunDetail, RunAction
 from models.automation.actions import store
-from models.automation.actions.shapes import ActionDetail, CreateAction
+from models.automation.actions.rules import ActionDetail, CreateAction
 from models.automation.buttons import press_button
 from models.core.access.rules import Level, Scope
 from models.core.base import Id

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from api.kernel import routing
 from models.core.access.rules import Level, Scope
-from models.data.database_copies.commands import accept_copy
-from models.data.database_copies.queries import DuplicateDatabase, copy_outcome
+from models.data.database_copies.commands import DuplicateDatabase, accept_copy, copy_outcome
 from models.data.database_copies.rules import WAIT_SECONDS
 from models.data.database_templates import templates
 from models.data.databases import commands, field_changes, field_conversion, queries, shapes

@@ -12,7 +12,7 @@ from api.realtime import event_streams
 from api.realtime.sockets import MOST_SINCE, PATH, connection_url, open_feed, resumed_at
 from models.core.access.rules import Scope
 from models.messages.realtime import Ticket, TicketStoreError, UnusableTicketError, mint
-from models.messages.webhook_endpoints import commands, queries
+from models.messages.webhook_endpoints import store
 from models.messages.webhook_signing import show_signing_secret
 from models.workspace.feeds import list_events
 from runtime.errors import ConflictError
@@ -122,7 +122,7 @@ WRITE = Access(scopes=_WRITE, resource="endpoint", idempotent=True)
     access=CREATE,
     status_code=201,
     errors=[ConflictError],
-    calls=commands.create_endpoint,
+    calls=store.create_endpoint,
 )
 async def create_webhook_endpoint() -> None:
     """Create an endpoint that receives the events of the workspace.
@@ -136,39 +136,39 @@ async def create_webhook_endpoint() -> None:
     """
 
 
-@endpoints_router.get(ENDPOINTS, access=replace(READ, cookie=True), calls=queries.list_endpoints)
+@endpoints_router.get(ENDPOINTS, access=replace(READ, cookie=True), calls=store.list_endpoints)
 async def list_webhook_endpoints() -> None:
     """List endpoints, newest first, without secrets, with the state of each circuit."""
 
 
-@endpoints_router.get(ENDPOINT, access=READ_ONE, calls=queries.get_endpoint)
+@endpoints_router.get(ENDPOINT, access=READ_ONE, calls=store.get_endpoint)
 async def get_webhook_endpoint() -> None:
     """Get an endpoint, without its secret."""
 
 
-@endpoints_router.patch(ENDPOINT, access=WRITE, calls=commands.update_endpoint)
+@endpoints_router.patch(ENDPOINT, access=WRITE, calls=store.update_endpoint)
 async def update_webhook_endpoint() -> None:
     """Change an endpoint. Once enabled again, it receives new events only."""
 
 
-@endpoints_router.delete(ENDPOINT, access=WRITE, calls=commands.delete_endpoint)
+@endpoints_router.delete(ENDPOINT, access=WRITE, calls=store.delete_endpoint)
 async def delete_webhook_endpoint() -> None:
     """Delete an endpoint, and cancel its pending deliveries."""
 
 
-@endpoints_router.post(f"{ENDPOINT}/rotate-secret", access=WRITE, calls=commands.rotate_secret)
+@endpoints_router.post(f"{ENDPOINT}/rotate-secret", access=WRITE, calls=store.rotate_secret)
 async def rotate_webhook_endpoint_secret() -> None:
     """Rotate the secret of an endpoint. The old one also signs for 24 more hours."""
 
 
 @endpoints_router.post(
-    f"{ENDPOINT}/test", access=WRITE, errors=[ConflictError], calls=commands.send_test
+    f"{ENDPOINT}/test", access=WRITE, errors=[ConflictError], calls=store.send_test
 )
 async def test_webhook_endpoint() -> None:
     """Send a test event to the endpoint: type `webhook.test`, without data."""
 
 
-@endpoints_router.get(f"{ENDPOINT}/deliveries", access=READ_ONE, calls=queries.list_deliveries)
+@endpoints_router.get(f"{ENDPOINT}/deliveries", access=READ_ONE, calls=store.list_deliveries)
 async def list_webhook_deliveries() -> None:
     """List the deliveries to an endpoint, newest first, optionally by `status`.
 
@@ -180,7 +180,7 @@ async def list_webhook_deliveries() -> None:
     f"{ENDPOINT}/deliveries/{{deliveryId}}/redeliver",
     access=WRITE,
     errors=[ConflictError],
-    calls=commands.redeliver,
+    calls=store.redeliver,
 )
 async def redeliver_webhook() -> None:
     """Redeliver an event to an endpoint, with the same `webhook-id`."""

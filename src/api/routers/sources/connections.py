@@ -13,19 +13,13 @@ from api.pages.assets import shell
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
 from models.sources import provider_calls
-from models.sources.authorizations import commands as authorization_commands
+from models.sources.authorizations import store as authorization_commands
 from models.sources.authorizations.rules import CALLBACK
-from models.sources.connections import commands, queries, shapes
+from models.sources.connections import shapes, store
 from models.sources.outbound_limits import commands as limit_commands
 from models.sources.outbound_limits import queries as limit_queries
+from runtime import errors
 from runtime.database import UnitOfWork
-from runtime.errors import (
-    ConflictError,
-    InProgressError,
-    InvalidError,
-    UnsupportedError,
-    UpstreamError,
-)
 
 router = routing.Router(tags=["integrations"])
 
@@ -42,7 +36,7 @@ async def list_providers(
     request: routing.ApiRequest, limit: routing.WholeLimit = 1000, cursor: routing.Cursor = None
 ) -> routing.Data[shapes.ProviderList]:
     """List the providers that a workspace can connect to, and whether each is switched on."""
-    listed = await commands.list_providers(request.work, request.actor)
+    listed = await store.list_providers(request.work, request.actor)
     page = request.page("providers", limit, cursor).among(listed)
     return routing.Data(shapes.ProviderList.of(page))
 
@@ -61,31 +55,31 @@ async def switch_provider(
     While it is disabled, its connections are kept but not used.
     """
     name = request.path_params["provider"]
-    return routing.Data(await commands.switch_provider(request.work, request.actor, name, body))
+    return routing.Data(await store.switch_provider(request.work, request.actor, name, body))
 
 
 @router.post(
     CONNECTIONS,
     access=WRITE,
     status_code=201,
-    errors=[ConflictError],
-    calls=commands.create_connection,
+    errors=[errors.ConflictError],
+    calls=store.create_connection,
 )
 async def create_connection() -> None:
     """Create a connection. Its credentials are encrypted and never returned."""
 
 
-@router.get(CONNECTIONS, access=replace(READ, cookie=True), calls=queries.list_connections)
+@router.get(CONNECTIONS, access=replace(READ, cookie=True), calls=store.list_connections)
 async def list_connections() -> None:
     """List connections, newest first: one's own, and the shared ones."""
 
 
-@router.get(CONNECTION, access=READ, calls=queries.get_connection)
+@router.get(CONNECTION, access=READ, calls=store.get_connection)
 async def get_connection() -> None:
     """Get a connection."""
 
 
-@router.patch(CONNECTION, access=WRITE, calls=commands.update_connection)
+@router.patch(CONNECTION, access=WRITE, calls=store.update_connection)
 async def update_connection() -> None:
     """Update a connection; a new `config` needs its credentials again."""
 
@@ -100,7 +94,12 @@ async def delete_connection() -> None:
 
 RESOURCES = f"{INTEGRATIONS}/resources"
 CALL_SECONDS = 55
-PROVIDER_ERRORS = (InProgressError, InvalidError, UnsupportedError, UpstreamError)
+PROVIDER_ERRORS = (
+    errors.InProgressError,
+    errors.InvalidError,
+    errors.UnsupportedError,
+    errors.UpstreamError,
+)
 
 
 def _forgetting(actor: Actor, call_id: Id) -> Then:
@@ -198,7 +197,7 @@ async def list_outbound_limits() -> None:
     LIMITS,
     access=WRITE_LIMITS,
     status_code=201,
-    errors=[ConflictError],
+    errors=[errors.ConflictError],
     calls=limit_commands.create_limit,
 )
 async def create_outbound_limit() -> None:
@@ -214,7 +213,9 @@ async def get_outbound_limit() -> None:
     """Get a limit, with its waiting calls and the time of the next one."""
 
 
-@router.patch(LIMIT, access=WRITE_LIMITS, errors=[ConflictError], calls=limit_commands.update_limit)
+@router.patch(
+    LIMIT, access=WRITE_LIMITS, errors=[errors.ConflictError], calls=limit_commands.update_limit
+)
 async def update_outbound_limit() -> None:
     """Change a limit; waiting calls are rescheduled.
 
@@ -234,7 +235,7 @@ OAUTH = "/v1/workspaces/{workspaceId}/integrations/oauth"
 EXCHANGE_SECONDS = 30
 
 
-@authorizations_router.post(f"{OAUTH}/start", access=WRITE, errors=[UnsupportedError])
+@authorizations_router.post(f"{OAUTH}/start", access=WRITE, errors=[errors.UnsupportedError])
 async def start_authorization(
     request: routing.ApiRequest, body: authorization_commands.StartAuthorization
 ) -> routing.Data[authorization_commands.StartedAuthorization]:
@@ -257,7 +258,7 @@ async def start_authorization(
 @authorizations_router.post(
     f"{OAUTH}/callback",
     access=WRITE,
-    errors=[ConflictError, InProgressError, UpstreamError],
+    errors=[errors.ConflictError, errors.InProgressError, errors.UpstreamError],
 )
 async def finish_authorization(
     request: routing.ApiRequest, body: authorization_commands.FinishAuthorization

@@ -12,19 +12,11 @@ from api.realtime.event_streams import EventStream, with_keepalive
 from api.run_events import SourceRunWatch, run_events, temporal_link
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
-from models.sources import data_source_overviews
-from models.sources.data_source_overviews import DataSourceDetail
-from models.sources.data_source_runs import acceptance, overviews
+from models.sources.data_source_runs import acceptance, overviews, shapes
 from models.sources.data_source_runs import queries as run_queries
+from models.sources.data_source_runs.overviews import DataSourceDetail
 from models.sources.data_source_runs.reversal import accept_reversal
 from models.sources.data_source_runs.rules import family_of
-from models.sources.data_source_runs.shapes import (
-    DataSourceRunDetail,
-    RefreshDataSource,
-    RejectFormat,
-    RejectList,
-    SourceRunOverview,
-)
 from models.sources.data_sources import commands, queries
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, UpstreamError
@@ -56,19 +48,19 @@ async def create_data_source(
     Without `targetDatabaseId` a database is made for its rows, which needs databases:write too.
     """
     created = await commands.create_data_source(request.work, request.actor, body)
-    return Data(await data_source_overviews.detail(request.work, created))
+    return Data(await overviews.detail(request.work, created))
 
 
 @router.get(
     DATA_SOURCES,
     access=Access(scopes=[Scope.DATA_SOURCES_READ], level=Level.VIEW, cookie=True),
-    calls=data_source_overviews.list_data_sources,
+    calls=overviews.list_data_sources,
 )
 async def list_data_sources() -> None:
     """List data sources, newest first."""
 
 
-@router.get(DATA_SOURCE, access=READ, calls=data_source_overviews.get_data_source)
+@router.get(DATA_SOURCE, access=READ, calls=overviews.get_data_source)
 async def get_data_source() -> None:
     """Get a data source."""
 
@@ -85,7 +77,7 @@ async def update_data_source(
     updated = await commands.update_data_source(
         request.work, request.actor, data_source_id, body, if_match
     )
-    return Data(await data_source_overviews.detail(request.work, updated))
+    return Data(await overviews.detail(request.work, updated))
 
 
 @router.delete(DATA_SOURCE, access=WRITE)
@@ -93,7 +85,7 @@ async def delete_data_source(request: ApiRequest) -> Data[DataSourceDetail]:
     """Put a data source into the trash with its item, for 30 days; its target stays."""
     data_source_id = request.ids["dataSourceId"]
     deleted = await commands.delete_data_source(request.work, request.actor, data_source_id)
-    return Data(await data_source_overviews.detail(request.work, deleted))
+    return Data(await overviews.detail(request.work, deleted))
 
 
 @router.post(
@@ -125,8 +117,8 @@ BY_PAGE = replace(WRITE, cookie=True)
 
 CSV = "text/csv"
 FileFormat = Annotated[
-    RejectFormat | None,
-    WithJsonSchema({"type": "string", "enum": [one.value for one in RejectFormat]}),
+    shapes.RejectFormat | None,
+    WithJsonSchema({"type": "string", "enum": [one.value for one in shapes.RejectFormat]}),
 ]
 WAIT_SECONDS = 25
 RUNS = f"{DATA_SOURCE}/runs"
@@ -135,8 +127,8 @@ RUN = f"{RUNS}/{{runId}}"
 
 @router.post(f"{DATA_SOURCE}/refresh", access=BY_PAGE)
 async def refresh_data_source(
-    request: ApiRequest, body: RefreshDataSource
-) -> Data[DataSourceRunDetail]:
+    request: ApiRequest, body: shapes.RefreshDataSource
+) -> Data[shapes.DataSourceRunDetail]:
     """Refresh a data source.
 
     The answer is the queued run; while one is open, it is that one. A run that would remove more
@@ -165,7 +157,7 @@ async def list_data_source_run_rejects(
     format_: FileFormat = None,
     limit: Limit = 30,
     cursor: Cursor = None,
-) -> Data[RejectList]:
+) -> Data[shapes.RejectList]:
     """List the values that a run left blank, and the rows that it skipped, with the reasons.
 
     They are kept until the next run of the data source has succeeded. With `format=csv`, or
@@ -177,15 +169,15 @@ async def list_data_source_run_rejects(
         request.work, workspace_id, data_source_id, request.ids["runId"]
     )
     if wants_csv(request, format_):
-        return cast("Data[RejectList]", await rejects_file(request, run.id))
+        return cast("Data[shapes.RejectList]", await rejects_file(request, run.id))
     page = request.page("rejects", limit, cursor, run.id)
     return Data(await run_queries.list_rejects(request.work, workspace_id, run.id, page))
 
 
-def wants_csv(request: ApiRequest, file_format: RejectFormat | None) -> bool:
+def wants_csv(request: ApiRequest, file_format: shapes.RejectFormat | None) -> bool:
     """True when rejects are asked for as CSV, by the query or else by `Accept`."""
     if file_format is not None:
-        return file_format is RejectFormat.CSV
+        return file_format is shapes.RejectFormat.CSV
     return prefers(CSV, request.headers_named(b"accept"))
 
 
@@ -215,7 +207,7 @@ async def retry_data_source_run() -> None:
 
 
 @router.post(f"{RUN}/revert", access=BY_PAGE, errors=[ConflictError, InProgressError])
-async def revert_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail]:
+async def revert_data_source_run(request: ApiRequest) -> Data[shapes.DataSourceRunDetail]:
     """Revert the newest run of a data source, for seven days.
 
     Records that were changed since are kept and counted.
@@ -224,7 +216,7 @@ async def revert_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetai
     data_source_id, run_id = request.ids["dataSourceId"], request.ids["runId"]
     await accept_reversal(request.work, actor, run_id, data_source_id, job_id)
 
-    async def poll(work: UnitOfWork, last: bool) -> DataSourceRunDetail | None:
+    async def poll(work: UnitOfWork, last: bool) -> shapes.DataSourceRunDetail | None:
         if not await run_queries.reversal_ended(work, actor, run_id, job_id, last=last):
             return None
         return await run_queries.get_run(work, actor.workspace_id, data_source_id, run_id)
@@ -246,7 +238,7 @@ READ_PAGE = Access(
 
 
 @pages_router.get(RUN_PAGE, access=READ_PAGE)
-async def get_source_run(request: ApiRequest) -> Data[SourceRunOverview]:
+async def get_source_run(request: ApiRequest) -> Data[shapes.SourceRunOverview]:
     """Get a run of a data source, or an import, by its id alone.
 
     An import is its maker's, and that of owners and administrators.

@@ -6,26 +6,13 @@ from typing import cast
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from api.routers.sources.data_sources import CSV, DATA_SOURCES, FileFormat, rejects_file, wants_csv
 from models.core.access.rules import Level, Scope
-from models.sources.data_source_runs import acceptance, queries
+from models.sources.data_source_runs import acceptance, queries, shapes
 from models.sources.data_source_runs.imports import accept_import, accept_import_preview
 from models.sources.data_source_runs.reversal import accept_reversal
-from models.sources.data_source_runs.shapes import (
-    ImportSpreadsheet,
-    PreviewImport,
-    RejectList,
-    SpreadsheetImportDetail,
-    SpreadsheetImportResult,
-)
 from models.sources.data_sources import commands
 from models.sources.data_sources.queries import DataSourcePreview
+from runtime import errors
 from runtime.database import UnitOfWork
-from runtime.errors import (
-    ConflictError,
-    ConflictingMutationError,
-    DeniedError,
-    InProgressError,
-    UpstreamError,
-)
 
 router = Router(tags=["data sources"])
 
@@ -42,11 +29,17 @@ PREVIEW = replace(BRING_IN, idempotent=False)
 @router.post(
     f"{DATA_SOURCES}/import-spreadsheet",
     access=BRING_IN,
-    errors=[ConflictError, ConflictingMutationError, DeniedError, InProgressError, UpstreamError],
+    errors=[
+        errors.ConflictError,
+        errors.ConflictingMutationError,
+        errors.DeniedError,
+        errors.InProgressError,
+        errors.UpstreamError,
+    ],
 )
 async def import_spreadsheet(
-    request: ApiRequest, body: ImportSpreadsheet
-) -> Data[SpreadsheetImportResult]:
+    request: ApiRequest, body: shapes.ImportSpreadsheet
+) -> Data[shapes.SpreadsheetImportResult]:
     """Import a spreadsheet: CSV, TSV, XLSX, XLS, ODS, JSON or NDJSON, into a database.
 
     All rows are imported or none. The answer waits for the end; what takes long is answered with
@@ -56,7 +49,7 @@ async def import_spreadsheet(
     actor = request.actor
     import_id = await accept_import(request.work, actor, request.new_id, body)
 
-    async def poll(work: UnitOfWork, last: bool) -> SpreadsheetImportResult | None:
+    async def poll(work: UnitOfWork, last: bool) -> shapes.SpreadsheetImportResult | None:
         return await queries.import_outcome(work, actor, import_id, last=last)
 
     return request.deferred(poll, within=WAIT_SECONDS, of=import_id)
@@ -65,11 +58,16 @@ async def import_spreadsheet(
 @router.post(
     IMPORTS,
     access=BRING_IN,
-    errors=[ConflictError, ConflictingMutationError, DeniedError, InProgressError],
+    errors=[
+        errors.ConflictError,
+        errors.ConflictingMutationError,
+        errors.DeniedError,
+        errors.InProgressError,
+    ],
 )
 async def start_import(
-    request: ApiRequest, body: ImportSpreadsheet
-) -> Data[SpreadsheetImportDetail]:
+    request: ApiRequest, body: shapes.ImportSpreadsheet
+) -> Data[shapes.SpreadsheetImportDetail]:
     """Start an import without waiting for its end: the answer is its current state.
 
     Follow it by its id, or by the events of `data-source-runs`.
@@ -81,9 +79,11 @@ async def start_import(
 @router.post(
     f"{IMPORTS}/preview",
     access=PREVIEW,
-    errors=[InProgressError, UpstreamError],
+    errors=[errors.InProgressError, errors.UpstreamError],
 )
-async def preview_import(request: ApiRequest, body: PreviewImport) -> Data[DataSourcePreview]:
+async def preview_import(
+    request: ApiRequest, body: shapes.PreviewImport
+) -> Data[DataSourcePreview]:
     """Preview an import: its first rows and the fields that its columns suggest.
 
     Nothing is stored. A source that cannot be fetched or read is a validation error.
@@ -115,7 +115,7 @@ async def list_import_rejects(
     format_: FileFormat = None,
     limit: Limit = 30,
     cursor: Cursor = None,
-) -> Data[RejectList]:
+) -> Data[shapes.RejectList]:
     """List the values that an import left blank, and the rows that it skipped, with the reasons.
 
     For who may read the import. With `format=csv`, or `Accept: text/csv`, the answer is a file with
@@ -123,7 +123,7 @@ async def list_import_rejects(
     """
     found = await queries.get_import(request.work, request.actor, request.ids["importId"])
     if wants_csv(request, format_):
-        return cast("Data[RejectList]", await rejects_file(request, found.id))
+        return cast("Data[shapes.RejectList]", await rejects_file(request, found.id))
     page = request.page("rejects", limit, cursor, found.id)
     shown = await queries.list_rejects(request.work, request.actor.workspace_id, found.id, page)
     return Data(shown)
@@ -141,9 +141,9 @@ async def cancel_import() -> None:
 @router.post(
     f"{IMPORT}/undo",
     access=Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True, cookie=True),
-    errors=[ConflictError, DeniedError, InProgressError],
+    errors=[errors.ConflictError, errors.DeniedError, errors.InProgressError],
 )
-async def undo_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
+async def undo_import(request: ApiRequest) -> Data[shapes.SpreadsheetImportDetail]:
     """Undo an import, for seven days: a database that it created goes to the trash.
 
     Records that were changed since are kept and counted.
@@ -152,7 +152,7 @@ async def undo_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
     await queries.get_import(request.work, actor, import_id)
     await accept_reversal(request.work, actor, import_id, None, job_id)
 
-    async def poll(work: UnitOfWork, last: bool) -> SpreadsheetImportDetail | None:
+    async def poll(work: UnitOfWork, last: bool) -> shapes.SpreadsheetImportDetail | None:
         if not await queries.reversal_ended(work, actor, import_id, job_id, last=last):
             return None
         return await queries.get_import(work, actor, import_id)

@@ -7,8 +7,8 @@ from api.routers.sources.connections import READ as READ_CONNECTION
 from api.routers.sources.connections import WRITE as WRITE_CONNECTION
 from models.core.access.rules import Scope
 from models.core.base import Id
-from models.core.pauses.queries import PauseShape, PauseWork, ResumeWork, answer
 from models.core.pauses.rules import PauseSubject
+from models.core.pauses.store import PauseShape, PauseWork, ResumeWork, answer
 from models.sources.outbound_limits.commands import pause_of
 from models.sources.outbound_limits.queries import ResumeConnection
 from models.workspace import pauses

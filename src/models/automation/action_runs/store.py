@@ -21,12 +21,12 @@ from models.automation.actions import rules as action_rules
 from models.automation.actions.store import ActionRow, find_action
 from models.core.access.rules import Actor
 from models.core.base import Id, Input, JsonObject, Moment, Shape
-from models.core.bounds import require_place
 from models.core.lifecycle import commands as lifecycle
+from models.core.lifecycle.commands import require_place
 from models.core.lifecycle.lost_workers import waiting_for_worker_since
 from models.core.openapi import ID, MOMENT, TEMPORAL, TEXT, object_of
 from models.core.pagination import Page, PageRequest
-from models.core.pauses.queries import WAITING_FOR
+from models.core.pauses.store import WAITING_FOR
 from models.sources.outbound_limits.queries import waits_of
 from models.sources.outbound_limits.turns import leave_lines
 from runtime.clock import utc_now, wire_timestamp

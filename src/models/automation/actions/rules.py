@@ -1,4 +1,4 @@
-"""The config of each kind of action, and everything wrong with one.
+"""Actions on the wire, the config of each kind, and everything wrong with one.
 
 A value of a config may be a binding at any depth, as in the nodes of automations
 (interface.md#bindings). The binding is judged by itself here, and what it gives is judged when the
@@ -20,11 +20,13 @@ from models.automation.automations.rules.graph.references import ConfigReader, s
 from models.automation.automations.rules.graph.shapes import CelExpression, NodeId, Retry
 from models.automation.automations.rules.language import bindings
 from models.automation.automations.rules.language.static_reads import references, secrets_in
-from models.core.base import EXAMPLE_ID, Id, Input, InputId, JsonObject, example
+from models.core import base
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape, example
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
 from models.core.expressions.rules.typed_reads import Struct, ValueType, reads_of
 from models.core.http_requests import GIVE_AGAIN, left_hidden
+from models.core.keys import Key
 from models.core.problems import refuse
 from models.core.references.rules import Reference, text_references
 from models.sources.external_resources.rules.resources import ProviderResource
@@ -53,7 +55,7 @@ class ActionKind(StrEnum):
 class RefreshDataSourceConfig(Input):
     """Refresh a data source."""
 
-    model_config = example({"dataSourceId": EXAMPLE_ID})
+    model_config = example({"dataSourceId": base.EXAMPLE_ID})
 
     data_source_id: InputId
 
@@ -61,7 +63,7 @@ class RefreshDataSourceConfig(Input):
 class RunAutomationConfig(Input):
     """Run an automation with the input of the action; with `wait` the result is that of its run."""
 
-    model_config = example({"automationId": EXAMPLE_ID, "wait": True})
+    model_config = example({"automationId": base.EXAMPLE_ID, "wait": True})
 
     automation_id: InputId
     wait: bool = False
@@ -72,7 +74,7 @@ class ImportResourceConfig(Input):
 
     model_config = example(
         {
-            "connectionId": EXAMPLE_ID,
+            "connectionId": base.EXAMPLE_ID,
             "resource": {
                 "externalType": "file",
                 "externalId": "1BxiMVs0",
@@ -130,7 +132,7 @@ class SequenceConfig(Input):
                     "id": "note",
                     "kind": "create_record",
                     "config": {
-                        "databaseId": EXAMPLE_ID,
+                        "databaseId": base.EXAMPLE_ID,
                         "data": {"rate": {"type": "node", "value": "rate.body.rate"}},
                     },
                 },
@@ -312,3 +314,46 @@ def _ids(resource: str, values: list[Any]) -> list[Named]:
     ]
     ids = [parse_id(value) for value in plain if isinstance(value, str)]
     return [Named(resource, one) for one in ids if one is not None]
+
+
+class ActionConfig(Input):
+    """`config` of an item of the kind action: an action without its label."""
+
+    key: Key | None = None
+    kind: Annotated[ActionKind, Field(strict=False)]
+    config: JsonObject
+    enabled: bool = True
+
+
+class CreateAction(ActionConfig):
+    """Body of create action."""
+
+    label: Label
+
+
+class UpdateAction(Input):
+    """Body of update action; the kind is fixed, and `config` is replaced as a whole."""
+
+    label: Annotated[Label, Field(default="")]
+    key: Annotated[Key, Field(default="")]
+    config: Annotated[JsonObject, Field(default_factory=dict)]
+    enabled: Annotated[bool, Field(default=True)]
+
+
+class ActionDetail(Shape):
+    """An action; `config.kind` is its kind.
+
+    Only who may edit it is shown the credentials in its config. Others are shown `[redacted]`; sent
+    back, it keeps them.
+    """
+
+    id: Id
+    workspace_id: Id
+    item_id: Id
+    key: str
+    label: str
+    kind: ActionKind
+    config: JsonObject
+    enabled: bool
+    created_at: Moment
+    updated_at: Moment

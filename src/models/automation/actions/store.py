@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from models.automation.actions import rules, shapes
+from models.automation.actions import rules
 from models.automation.automations.queries import visible as visible_automation
 from models.automation.automations.rules.language.bindings import written
 from models.content.items import rules as item_rules
@@ -20,14 +20,14 @@ from models.core.base import Id, JsonObject
 from models.core.bundles import BundleKind, ImportTarget, Row, Stage
 from models.core.http_requests import hidden, left_hidden, restored
 from models.core.keys import reserve_key
-from models.core.pagination import PageRequest
+from models.core.pagination import Listed, PageRequest
 from models.core.references.rules import Definition, Sought, below
 from models.core.revisions import next_updated_at
 from models.data.fields.queries import visible as visible_database
 from models.data.records.queries import visible as visible_record
-from models.messages.webhook_endpoints.queries import sees_endpoint
+from models.messages.webhook_endpoints.store import sees_endpoint
 from models.people.members import visible as visible_member
-from models.sources.connections.queries import sees_connection
+from models.sources.connections.store import sees_connection
 from models.sources.data_sources.queries import visible as visible_data_source
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, ValidationError
@@ -97,14 +97,14 @@ async def mail_actions(work: UnitOfWork, workspace_id: Id, ids: Collection[Id]) 
     return [row.id for row in await work.rows(statement)]
 
 
-async def get_action(work: UnitOfWork, actor: Actor, action_id: Id) -> shapes.ActionDetail:
+async def get_action(work: UnitOfWork, actor: Actor, action_id: Id) -> rules.ActionDetail:
     """An action as the actor may see it. Raises `NotFoundError`."""
     return await _shown(work, actor, await find_action(work, actor.workspace_id, action_id))
 
 
-async def _shown(work: UnitOfWork, actor: Actor, row: ActionRow) -> shapes.ActionDetail:
+async def _shown(work: UnitOfWork, actor: Actor, row: ActionRow) -> rules.ActionDetail:
     """An action; its credentials are only for actors who may change it."""
-    detail = shapes.ActionDetail.model_validate(row)
+    detail = rules.ActionDetail.model_validate(row)
     config = hidden(row.config, written)
     if config != row.config and not await may_edit(work, actor, row.id):
         detail.config = config
@@ -124,13 +124,17 @@ async def find_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> Acti
     return await work.one(statement, "action", of=ActionRow)
 
 
-async def list_actions(work: UnitOfWork, actor: Actor, page: PageRequest) -> shapes.ActionList:
+class ActionList(Listed):
+    actions: list[rules.ActionDetail]
+
+
+async def list_actions(work: UnitOfWork, actor: Actor, page: PageRequest) -> ActionList:
     """The actions the actor sees, newest first."""
     statement = _actions(actor.workspace_id).where(
         action.c.item_id.not_in(sa.select(closed_items(actor).c.id))
     )
     shown = await page.descending(work, statement, action.c.created_at, action.c.id, of=ActionRow)
-    return shapes.ActionList(
+    return ActionList(
         actions=[await _shown(work, actor, row) for row in shown.items], cursor=shown.cursor
     )
 
@@ -176,8 +180,8 @@ def _actions(workspace_id: Id) -> sa.Select[Any]:
 
 
 async def create_action(
-    work: UnitOfWork, actor: Actor, body: shapes.CreateAction, parent_item_id: Id | None = None
-) -> shapes.ActionDetail:
+    work: UnitOfWork, actor: Actor, body: rules.CreateAction, parent_item_id: Id | None = None
+) -> rules.ActionDetail:
     """A new action with its item.
 
     Raises `NotFoundError` for what the config names and the actor does not see,
@@ -217,9 +221,9 @@ async def update_action(
     work: UnitOfWork,
     actor: Actor,
     action_id: Id,
-    body: shapes.UpdateAction,
+    body: rules.UpdateAction,
     expected_updated_at: datetime | None = None,
-) -> shapes.ActionDetail:
+) -> rules.ActionDetail:
     """Change what the body names; `expected_updated_at` is the `updatedAt` last read.
 
     A credential that is given back as it is shown hidden stays. Raises what `create_action` raises,
@@ -251,7 +255,7 @@ async def update_action(
     return await get_action(work, actor, action_id)
 
 
-async def delete_action(work: UnitOfWork, actor: Actor, action_id: Id) -> shapes.ActionDetail:
+async def delete_action(work: UnitOfWork, actor: Actor, action_id: Id) -> rules.ActionDetail:
     """Put an action into the trash and return it as it was. Raises `NotFoundError`."""
     found = await get_action(work, actor, action_id)
     await trash_item(work, actor, found.item_id)
@@ -260,14 +264,14 @@ async def delete_action(work: UnitOfWork, actor: Actor, action_id: Id) -> shapes
 
 async def copy_action(
     work: UnitOfWork, actor: Actor, action_id: Id, title: str, parent_item_id: Id | None
-) -> shapes.ActionDetail:
+) -> rules.ActionDetail:
     """A second action of the same config, disabled until somebody has looked at it.
 
     Its credentials are hidden from whoever may not change the first. Raises what `create_action`
     raises.
     """
     found = await get_action(work, actor, action_id)
-    body = shapes.CreateAction(label=title, kind=found.kind, config=found.config, enabled=False)
+    body = rules.CreateAction(label=title, kind=found.kind, config=found.config, enabled=False)
     return await create_action(work, actor, body, parent_item_id)
 
 

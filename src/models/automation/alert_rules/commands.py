@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from models.automation.alert_rules import queries, rules, shapes
+from models.automation.alert_rules import queries, shapes
 from models.automation.automation_runs.filters import check_filter, sees_automation
 from models.automation.automation_runs.queries import RUN
 from models.automation.automations.queries import AUTOMATION
@@ -17,7 +17,7 @@ from models.messages.notifications.commands import Notice, about, notify
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from models.people.members import strangers
-from models.sources.connections.queries import is_shared, sees_connection
+from models.sources.connections.store import is_shared, sees_connection
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
@@ -42,8 +42,8 @@ async def create_rule(
         "recipient_user_ids": list(dict.fromkeys(recipients)),
         "repeat_minutes": body.repeat_minutes,
         "enabled": body.enabled,
-        "disabled_reason": None if body.enabled else rules.AlertDisabledReason.MANUAL.value,
-        "state": rules.AlertState.OK.value,
+        "disabled_reason": None if body.enabled else shapes.AlertDisabledReason.MANUAL.value,
+        "state": shapes.AlertState.OK.value,
         "saved_by_user_id": actor.user_id,
         "watched_since": work.now,
         "due_at": work.now,
@@ -72,16 +72,16 @@ async def update_rule(
     if body.condition is not None:
         values |= await _watching(work, actor, body.condition)
     if body.enabled is not None:
-        reason = None if body.enabled else rules.AlertDisabledReason.MANUAL.value
+        reason = None if body.enabled else shapes.AlertDisabledReason.MANUAL.value
         values |= {"enabled": body.enabled, "disabled_reason": reason}
     anew = body.condition is not None or (body.enabled is True and not row.enabled)
     if anew:
         values |= {"watched_since": work.now, "due_at": work.now}
         values |= dict.fromkeys(("pending_since", "checked_at", "problem"))
-    if row.state == rules.AlertState.FIRING and (anew or body.enabled is False):
-        ended = rules.Resolution.CHANGED if anew else rules.Resolution.DISABLED
+    if row.state == shapes.AlertState.FIRING and (anew or body.enabled is False):
+        ended = shapes.Resolution.CHANGED if anew else shapes.Resolution.DISABLED
         await end_firing(work, row, ended, _CHANGED if anew else _DISABLED)
-        values["state"] = rules.AlertState.OK.value
+        values["state"] = shapes.AlertState.OK.value
     await queries.RULES.change(work, actor, rule_id, {**values, "saved_by_user_id": actor.user_id})
     return await queries.get_rule(work, actor, rule_id)
 
@@ -92,18 +92,18 @@ async def delete_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> Deleted:
 
 
 async def disable(
-    work: UnitOfWork, row: queries.AlertRule, reason: rules.AlertDisabledReason
+    work: UnitOfWork, row: queries.AlertRule, reason: shapes.AlertDisabledReason
 ) -> None:
     """Disable a locked rule whose saver may not watch any more, and tell the recipients."""
-    if row.state == rules.AlertState.FIRING:
-        await end_firing(work, row, rules.Resolution.DISABLED, _DISABLED, quietly=True)
+    if row.state == shapes.AlertState.FIRING:
+        await end_firing(work, row, shapes.Resolution.DISABLED, _DISABLED, quietly=True)
     await work.execute(
         sa.update(queries.alert_rule)
         .where(_rule.id == row.id)
         .values(
             enabled=False,
             disabled_reason=reason.value,
-            state=rules.AlertState.OK.value,
+            state=shapes.AlertState.OK.value,
             checked_at=work.now,
         )
     )
@@ -113,7 +113,7 @@ async def disable(
 async def end_firing(
     work: UnitOfWork,
     row: queries.AlertRule,
-    resolution: rules.Resolution,
+    resolution: shapes.Resolution,
     message: str,
     *,
     quietly: bool = False,
@@ -127,7 +127,7 @@ async def end_firing(
         of=queries.AlertFiring,
     )
     assert firing is not None, "a rule that fires has a firing"
-    change = rules.AlertChange.RESOLVED
+    change = shapes.AlertChange.RESOLVED
     await log_change(work, row, change, firing, message)
     if not quietly:
         await notify_change(work, row, change, firing, change.value, message)
@@ -163,36 +163,36 @@ async def _check_recipients(work: UnitOfWork, actor: Actor, user_ids: Collection
 
 
 _TITLES = {
-    rules.AlertChange.FIRED: "{}",
-    rules.AlertChange.REPEATED: "Still: {}",
-    rules.AlertChange.RESOLVED: "Over: {}",
+    shapes.AlertChange.FIRED: "{}",
+    shapes.AlertChange.REPEATED: "Still: {}",
+    shapes.AlertChange.RESOLVED: "Over: {}",
 }
 _EVENTS = {
-    rules.AlertChange.FIRED: EventType.ALERT_FIRED,
-    rules.AlertChange.RESOLVED: EventType.ALERT_RESOLVED,
+    shapes.AlertChange.FIRED: EventType.ALERT_FIRED,
+    shapes.AlertChange.RESOLVED: EventType.ALERT_RESOLVED,
 }
 _BRIEF = {
-    rules.AlertChange.FIRED: "Calls through a connection fail. You can't see the connection.",
-    rules.AlertChange.REPEATED: (
+    shapes.AlertChange.FIRED: "Calls through a connection fail. You can't see the connection.",
+    shapes.AlertChange.REPEATED: (
         "Calls through a connection still fail. You can't see the connection."
     ),
-    rules.AlertChange.RESOLVED: (
+    shapes.AlertChange.RESOLVED: (
         "Calls through the connection work again, or are no longer monitored."
     ),
 }
 """The text for recipients who do not see the connection that a rule is about."""
 _BRIEF_OF_RUNS = {
-    rules.AlertChange.FIRED: rules.UNSEEN_RUN,
-    rules.AlertChange.REPEATED: "The rule still matches a run you have no access to.",
-    rules.AlertChange.RESOLVED: "The rule no longer matches.",
+    shapes.AlertChange.FIRED: shapes.UNSEEN_RUN,
+    shapes.AlertChange.REPEATED: "The rule still matches a run you have no access to.",
+    shapes.AlertChange.RESOLVED: "The rule no longer matches.",
 }
 """The text for recipients who do not see the run that a rule over the workspace met."""
 
-_DISABLED_BODIES: Mapping[rules.AlertDisabledReason, str] = {
-    rules.AlertDisabledReason.SAVER_LEFT: (
+_DISABLED_BODIES: Mapping[shapes.AlertDisabledReason, str] = {
+    shapes.AlertDisabledReason.SAVER_LEFT: (
         "Its author left the workspace. Save it to enable it again."
     ),
-    rules.AlertDisabledReason.RIGHTS_LOST: (
+    shapes.AlertDisabledReason.RIGHTS_LOST: (
         "The author of the rule lost access to what it monitors."
     ),
 }
@@ -201,7 +201,7 @@ _DISABLED_BODIES: Mapping[rules.AlertDisabledReason, str] = {
 async def log_change(
     work: UnitOfWork,
     rule: queries.AlertRule,
-    change: rules.AlertChange,
+    change: shapes.AlertChange,
     firing: queries.AlertFiring,
     message: str,
 ) -> None:
@@ -221,7 +221,7 @@ async def log_change(
 async def notify_change(
     work: UnitOfWork,
     rule: queries.AlertRule,
-    change: rules.AlertChange,
+    change: shapes.AlertChange,
     firing: queries.AlertFiring,
     key: str,
     message: str,
@@ -254,7 +254,7 @@ async def notify_change(
 
 
 async def notify_disabled(
-    work: UnitOfWork, rule: queries.AlertRule, reason: rules.AlertDisabledReason
+    work: UnitOfWork, rule: queries.AlertRule, reason: shapes.AlertDisabledReason
 ) -> None:
     """Notify the recipients that a rule watches nothing any more."""
     notice = Notice(

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 import structlog
 
-from models.automation.alert_rules import commands, queries, rules
+from models.automation.alert_rules import commands, queries, shapes
 from models.automation.alert_rules.shapes import read_condition
 from models.core.access.rules import Actor, Principal, PrincipalType, Scope
 from models.people.members import roles_in
@@ -61,7 +61,7 @@ async def evaluate_overdue(work: UnitOfWork) -> int:
 
 async def _evaluate(work: UnitOfWork, row: queries.AlertRule) -> None:
     actor = await _saver(work, row)
-    if isinstance(actor, rules.AlertDisabledReason):
+    if isinstance(actor, shapes.AlertDisabledReason):
         await commands.disable(work, row, actor)
         return
     due_at = work.now_after(SECONDS_BETWEEN)
@@ -80,48 +80,48 @@ async def _evaluate(work: UnitOfWork, row: queries.AlertRule) -> None:
     await work.execute(sa.update(queries.alert_rule).where(_rule.id == row.id).values(values))
 
 
-async def _saver(work: UnitOfWork, row: queries.AlertRule) -> Actor | rules.AlertDisabledReason:
+async def _saver(work: UnitOfWork, row: queries.AlertRule) -> Actor | shapes.AlertDisabledReason:
     """The last editor of a rule with their present rights, or why it may not continue."""
     user_id = row.saved_by_user_id
     role = (await roles_in(work, row.workspace_id, [user_id])).get(user_id)
     if role is None:
-        return rules.AlertDisabledReason.SAVER_LEFT
+        return shapes.AlertDisabledReason.SAVER_LEFT
     principal = Principal(type=PrincipalType.SYSTEM, id=row.id, user_id=user_id)
     scopes = principal.usable_scopes(role)
     actor = Actor(principal=principal, workspace_id=row.workspace_id, role=role, scopes=scopes)
     if Scope.AUTOMATIONS_READ not in scopes or not await commands.sees_subject(work, actor, row):
-        return rules.AlertDisabledReason.RIGHTS_LOST
+        return shapes.AlertDisabledReason.RIGHTS_LOST
     return actor
 
 
 async def _follow(
-    work: UnitOfWork, row: queries.AlertRule, result: rules.CheckResult
+    work: UnitOfWork, row: queries.AlertRule, result: shapes.CheckResult
 ) -> Mapping[str, Any]:
     """Tell the change that a check brings; the columns of the rule that follow from it."""
-    state = rules.AlertState(row.state)
+    state = shapes.AlertState(row.state)
     repeat = None if row.repeat_minutes is None else timedelta(minutes=row.repeat_minutes)
-    change = rules.change_of(state, result.holds, row.told_at, repeat, work.now)
+    change = shapes.change_of(state, result.holds, row.told_at, repeat, work.now)
     values: dict[str, Any] = {"pending_since": result.pending_since}
     match change:
         case None:
             return values
-        case rules.AlertChange.FIRED:
+        case shapes.AlertChange.FIRED:
             firing = await _fire(work, row, result)
             await commands.log_change(work, row, change, firing, result.message)
             await commands.notify_change(work, row, change, firing, change.value, result.message)
-            values["state"] = rules.AlertState.FIRING.value
-        case rules.AlertChange.REPEATED:
+            values["state"] = shapes.AlertState.FIRING.value
+        case shapes.AlertChange.REPEATED:
             firing = await _open_firing(work, row)
             key = f"{change}/{wire_timestamp(work.now)}"
             await commands.notify_change(work, row, change, firing, key, result.message)
-        case rules.AlertChange.RESOLVED:
-            await commands.end_firing(work, row, rules.Resolution.OVER, result.message)
-            values["state"] = rules.AlertState.OK.value
+        case shapes.AlertChange.RESOLVED:
+            await commands.end_firing(work, row, shapes.Resolution.OVER, result.message)
+            values["state"] = shapes.AlertState.OK.value
     return {**values, "told_at": work.now}
 
 
 async def _fire(
-    work: UnitOfWork, row: queries.AlertRule, result: rules.CheckResult
+    work: UnitOfWork, row: queries.AlertRule, result: shapes.CheckResult
 ) -> queries.AlertFiring:
     firing = await work.first(
         sa.insert(queries.alert_firing)

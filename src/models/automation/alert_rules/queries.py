@@ -10,7 +10,6 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import OperationalError
 from sqlmodel import Field, SQLModel
 
-from models.automation.alert_rules import rules as alert_rule_rules
 from models.automation.alert_rules import shapes
 from models.automation.automation_runs import history
 from models.automation.automation_runs.queries import RUN
@@ -19,13 +18,12 @@ from models.automation.automations.queries import open_automations
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id
-from models.core.bounds import Bound
 from models.core.lifecycle.lost_workers import last_sign
 from models.core.pagination import PageRequest
 from models.core.purging import Retention
 from models.core.references import rules as reference_rules
-from models.core.repository import Repository
-from models.sources.connections.queries import failing, seen_connections
+from models.core.repository import Bound, Repository
+from models.sources.connections.store import failing, seen_connections
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 from runtime.postgresql.schema import Timestamp, one_of, partial_index, same_workspace, table_of
@@ -47,8 +45,8 @@ class AlertRule(SQLModel, table=True):
         same_workspace("automation_id", "automation.id", ondelete="CASCADE"),
         same_workspace("connection_id", "connection.id", ondelete="CASCADE"),
         one_of("kind", shapes.AlertKind),
-        one_of("state", alert_rule_rules.AlertState),
-        one_of("disabled_reason", alert_rule_rules.AlertDisabledReason),
+        one_of("state", shapes.AlertState),
+        one_of("disabled_reason", shapes.AlertDisabledReason),
         sa.Index("ix_alert_rule_workspace_id", "workspace_id", "label", "id"),
         partial_index("ix_alert_rule_due", "due_at", where="enabled"),
         partial_index(
@@ -88,7 +86,7 @@ class AlertFiring(SQLModel, table=True):
     __tablename__ = "alert_firing"
     __table_args__ = (
         same_workspace("alert_rule_id", "alert_rule.id", ondelete="CASCADE"),
-        one_of("resolution", alert_rule_rules.Resolution),
+        one_of("resolution", shapes.Resolution),
         sa.Index("ix_alert_firing_alert_rule_id", "alert_rule_id", "fired_at", "id"),
         partial_index(
             "ix_alert_firing_open", "alert_rule_id", where="resolved_at IS NULL", unique=True
@@ -145,7 +143,7 @@ async def list_rules(
     work: UnitOfWork,
     actor: Actor,
     page: PageRequest,
-    state: alert_rule_rules.AlertState | None = None,
+    state: shapes.AlertState | None = None,
 ) -> shapes.AlertRuleList:
     """The alert rules that the actor sees, by name."""
     statement = _shown(actor)
@@ -223,7 +221,7 @@ def _findings(actor: Actor, automations: sa.Select[Any]) -> Sequence[sa.ColumnEl
         RUN.automation_id.not_in(automations),
     )
     return (
-        sa.case((hidden, alert_rule_rules.UNSEEN_RUN), else_=_firing.message).label("message"),
+        sa.case((hidden, shapes.UNSEEN_RUN), else_=_firing.message).label("message"),
         sa.case((hidden, None), else_=_firing.value).label("value"),
         sa.case((hidden, None), else_=_firing.run_id).label("run_id"),
     )
@@ -240,8 +238,8 @@ def _shape(row: _ShownRule) -> shapes.AlertRuleShape:
     return shapes.AlertRuleShape(
         **{name: getattr(row, name) for name in names},
         kind=shapes.AlertKind(row.kind),
-        state=alert_rule_rules.AlertState(row.state),
-        disabled_reason=None if reason is None else alert_rule_rules.AlertDisabledReason(reason),
+        state=shapes.AlertState(row.state),
+        disabled_reason=None if reason is None else shapes.AlertDisabledReason(reason),
         firing_since=row.fired_at,
     )
 
@@ -260,7 +258,7 @@ class CheckContext(NamedTuple):
 
 async def check_condition(
     work: UnitOfWork, context: CheckContext, condition: shapes.AlertCondition
-) -> alert_rule_rules.CheckResult:
+) -> shapes.CheckResult:
     """Check whether a condition holds now, for what the actor sees. Raises TooSlowError."""
     before = await work.scalar(sa.select(sa.func.current_setting("statement_timeout")))
     await work.execute(sa.select(sa.func.set_config("statement_timeout", LONGEST_CHECK, True)))
@@ -276,25 +274,23 @@ async def check_condition(
 
 async def _failures(
     work: UnitOfWork, context: CheckContext, condition: shapes.FailuresCondition
-) -> alert_rule_rules.CheckResult:
+) -> shapes.CheckResult:
     query = condition.query
     since = work.now_after(-60 * condition.minutes)
     failed = await history.failed_since(
         work, context.actor, query.automation_id, query.filter(work.now), since, condition.runs
     )
     holds = len(failed) >= condition.runs
-    number = alert_rule_rules.counted(len(failed), "run")
-    window = alert_rule_rules.spoken(condition.minutes)
+    number = shapes.counted(len(failed), "run")
+    window = shapes.spoken(condition.minutes)
     message = f"{number}{' or more' if holds else ''} failed within {window}."
     newest = max(failed, key=lambda run: run.moment, default=None)
-    return alert_rule_rules.CheckResult(
-        holds, message, len(failed), None if newest is None else newest.id
-    )
+    return shapes.CheckResult(holds, message, len(failed), None if newest is None else newest.id)
 
 
 async def _silence(
     work: UnitOfWork, context: CheckContext, condition: shapes.SilenceCondition
-) -> alert_rule_rules.CheckResult:
+) -> shapes.CheckResult:
     query, since = condition.query, work.now_after(-60 * condition.minutes)
     assert query.automation_id is not None, "the shape demands it"
     statuses = (RunStatus.SUCCEEDED,) if condition.outcome == "succeeded" else ENDED_RUN
@@ -302,81 +298,75 @@ async def _silence(
         work, context.actor, query.automation_id, query.filter(work.now), since, statuses
     )
     if run is not None:
-        length = alert_rule_rules.spoken(alert_rule_rules.minutes_since(run.moment, work.now))
-        return alert_rule_rules.CheckResult(
-            False, f"A run {condition.outcome} {length} ago.", run_id=run.id
-        )
-    message = f"No run has {condition.outcome} for {alert_rule_rules.spoken(condition.minutes)}."
+        length = shapes.spoken(shapes.minutes_since(run.moment, work.now))
+        return shapes.CheckResult(False, f"A run {condition.outcome} {length} ago.", run_id=run.id)
+    message = f"No run has {condition.outcome} for {shapes.spoken(condition.minutes)}."
     if context.since > since:
-        return alert_rule_rules.CheckResult(False, f"{message} The rule is newer than that.")
-    return alert_rule_rules.CheckResult(True, message)
+        return shapes.CheckResult(False, f"{message} The rule is newer than that.")
+    return shapes.CheckResult(True, message)
 
 
 async def _duration(
     work: UnitOfWork, context: CheckContext, condition: shapes.DurationCondition
-) -> alert_rule_rules.CheckResult:
+) -> shapes.CheckResult:
     query, before = condition.query, work.now_after(-60 * condition.minutes)
     run = await history.longest_active(
         work, context.actor, query.automation_id, query.filter(work.now), before
     )
     if run is None:
-        return alert_rule_rules.CheckResult(
-            False, f"No run is open for more than {alert_rule_rules.spoken(condition.minutes)}."
+        return shapes.CheckResult(
+            False, f"No run is open for more than {shapes.spoken(condition.minutes)}."
         )
-    minutes = alert_rule_rules.minutes_since(run.moment, work.now)
-    return alert_rule_rules.CheckResult(
-        True, f"A run has been open for {alert_rule_rules.spoken(minutes)}.", minutes, run.id
+    minutes = shapes.minutes_since(run.moment, work.now)
+    return shapes.CheckResult(
+        True, f"A run has been open for {shapes.spoken(minutes)}.", minutes, run.id
     )
 
 
 async def _queue_age(
     work: UnitOfWork, context: CheckContext, condition: shapes.QueueAgeCondition
-) -> alert_rule_rules.CheckResult:
+) -> shapes.CheckResult:
     query, before = condition.query, work.now_after(-60 * condition.minutes)
     run = await history.oldest_queued(
         work, context.actor, query.automation_id, query.filter(work.now), before
     )
     if run is None:
-        return alert_rule_rules.CheckResult(
-            False, f"No run has been queued for {alert_rule_rules.spoken(condition.minutes)}."
+        return shapes.CheckResult(
+            False, f"No run has been queued for {shapes.spoken(condition.minutes)}."
         )
-    minutes = alert_rule_rules.minutes_since(run.moment, work.now)
-    return alert_rule_rules.CheckResult(
-        True, f"A run has been queued for {alert_rule_rules.spoken(minutes)}.", minutes, run.id
+    minutes = shapes.minutes_since(run.moment, work.now)
+    return shapes.CheckResult(
+        True, f"A run has been queued for {shapes.spoken(minutes)}.", minutes, run.id
     )
 
 
 async def _worker_gone(
     work: UnitOfWork, context: CheckContext, condition: shapes.WorkerGoneCondition
-) -> alert_rule_rules.CheckResult:
+) -> shapes.CheckResult:
     # A worker that ended in order is forgotten at once: then the first check counts.
     last = await last_sign(work) or context.pending_since or work.now
-    minutes = alert_rule_rules.minutes_since(last, work.now)
+    minutes = shapes.minutes_since(last, work.now)
     if minutes < condition.minutes:
-        message = f"A worker was last seen {alert_rule_rules.spoken(minutes)} ago."
-        return alert_rule_rules.CheckResult(False, message, minutes, pending_since=last)
-    message = f"No worker has been running for {alert_rule_rules.spoken(minutes)}."
-    return alert_rule_rules.CheckResult(True, message, minutes, pending_since=last)
+        message = f"A worker was last seen {shapes.spoken(minutes)} ago."
+        return shapes.CheckResult(False, message, minutes, pending_since=last)
+    message = f"No worker has been running for {shapes.spoken(minutes)}."
+    return shapes.CheckResult(True, message, minutes, pending_since=last)
 
 
 async def _connection_failing(
     work: UnitOfWork, context: CheckContext, condition: shapes.ConnectionFailingCondition
-) -> alert_rule_rules.CheckResult:
+) -> shapes.CheckResult:
     row = await failing(work, context.actor, condition.connection_id)
     if row is None:
-        return alert_rule_rules.CheckResult(
-            False, "The last call through the connection succeeded.", 0
-        )
-    minutes = alert_rule_rules.minutes_since(row.failing_since, work.now)
+        return shapes.CheckResult(False, "The last call through the connection succeeded.", 0)
+    minutes = shapes.minutes_since(row.failing_since, work.now)
     holds = row.failures >= condition.failures and minutes >= condition.minutes
-    calls = alert_rule_rules.counted(row.failures, "call")
-    message = f"{calls} in a row failed within {alert_rule_rules.spoken(minutes)}: {row.message}"
-    return alert_rule_rules.CheckResult(holds, message, row.failures)
+    calls = shapes.counted(row.failures, "call")
+    message = f"{calls} in a row failed within {shapes.spoken(minutes)}: {row.message}"
+    return shapes.CheckResult(holds, message, row.failures)
 
 
-_CHECKS: Mapping[
-    type, Callable[[UnitOfWork, CheckContext, Any], Awaitable[alert_rule_rules.CheckResult]]
-] = {
+_CHECKS: Mapping[type, Callable[[UnitOfWork, CheckContext, Any], Awaitable[shapes.CheckResult]]] = {
     shapes.FailuresCondition: _failures,
     shapes.SilenceCondition: _silence,
     shapes.DurationCondition: _duration,

@@ -32,13 +32,8 @@ from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import ExpressionError
+from models.core.schedules import timetables
 from models.core.schedules.commands import scheduled, set_next_run
-from models.core.schedules.timetables import (
-    DesiredSchedule,
-    PassedOverCounts,
-    due_run_id,
-    fire_note,
-)
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
@@ -403,7 +398,7 @@ async def fire(work: UnitOfWork, automation_id: Id, due: datetime) -> DueRun | N
 
 
 def _due_time(
-    schedule: DesiredSchedule, due: datetime, payload: JsonObject | None = None
+    schedule: timetables.DesiredSchedule, due: datetime, payload: JsonObject | None = None
 ) -> Received:
     """The event of a due time; the same each time that it fires."""
     return Received(
@@ -416,7 +411,7 @@ def _due_time(
 
 
 async def keep_passed_over(
-    work: UnitOfWork, schedule: DesiredSchedule, counts: PassedOverCounts
+    work: UnitOfWork, schedule: timetables.DesiredSchedule, counts: timetables.PassedOverCounts
 ) -> None:
     """Keep that due times of a schedule had no run: late ones, and those during an earlier run."""
     before = schedule.passed_over
@@ -468,11 +463,15 @@ def _request(
     timezone = version.trigger_config["timezone"]
     schedule_id = Family.AUTOMATION_SCHEDULE.workflow_id(version.automation_id)
     trigger = read_trigger(version.trigger_config)
-    note = fire_note(trigger.timetable, due) if isinstance(trigger, ScheduleTrigger) else None
+    note = (
+        timetables.fire_note(trigger.timetable, due)
+        if isinstance(trigger, ScheduleTrigger)
+        else None
+    )
     return RunRequest(
         source,
         {"scheduledAt": wire_timestamp(due), "timezone": timezone},
         options={} if note is None else {shapes.SCHEDULE_NOTE: note},
-        run_id=due_run_id(schedule_id, due),
+        run_id=timetables.due_run_id(schedule_id, due),
         started_by_caller=started_by_caller,
     )

@@ -15,15 +15,9 @@ import structlog
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs import rules, run_header, slots
+from models.automation.automation_runs import node_writes, rules, run_header, slots
 from models.automation.automation_runs.acceptance import RunRequest, accept, is_too_long
 from models.automation.automation_runs.cancellation import cancel_children
-from models.automation.automation_runs.node_writes import (
-    RUN_IS_OPEN,
-    Completion,
-    NodeKey,
-    close_nodes,
-)
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
 from models.automation.automations import queries as automation_queries
 from models.automation.automations import runnable_versions
@@ -127,7 +121,7 @@ async def finish(
     if row is None:
         return False
     work.answered.add(run_id)
-    await close_nodes(work, [run_id])
+    await node_writes.close_nodes(work, [run_id])
     await apply_end_effects(work, row, node_id)
     return True
 
@@ -180,7 +174,7 @@ async def skip_nodes_of(
 def succeeding(
     nodes: sa.FromClause,
     reused: sa.BindParameter[Any] | None = None,
-    gate: sa.ColumnElement[bool] = RUN_IS_OPEN,
+    gate: sa.ColumnElement[bool] = node_writes.RUN_IS_OPEN,
 ) -> sa.Update:
     """The end of a run behind its gate whose nodes, with these rows, all ended well."""
     outputs: sa.ColumnElement[Any] = run_header.leaf_outputs(nodes)
@@ -254,13 +248,15 @@ def _batch_rows(gate: sa.FromClause) -> sa.Select[Any]:
 _WRITE_NODES = PreparedStatement(
     sa.insert(node_run).from_select(
         _BATCH_COLUMNS,
-        _batch_rows(_BATCH_GATE.where(RUN_IS_OPEN).with_for_update(read=True).cte("gate")),
+        _batch_rows(
+            _BATCH_GATE.where(node_writes.RUN_IS_OPEN).with_for_update(read=True).cte("gate")
+        ),
     )
 )
 
 
 def _writing_and_ending(*, begins: bool) -> PreparedStatement:
-    passed = _MAY_BEGIN if begins else RUN_IS_OPEN
+    passed = _MAY_BEGIN if begins else node_writes.RUN_IS_OPEN
     # The stronger lock: two executions that share the row would deadlock when both end the run.
     gate = _BATCH_GATE.where(passed).with_for_update(key_share=True).cte("gate")
     is_listed = sa.exists().where(
@@ -288,7 +284,7 @@ _WRITE_AND_SUCCEED = _writing_and_ending(begins=False)
 _BEGIN_AND_SUCCEED = _writing_and_ending(begins=True)
 
 
-def success_row(key: NodeKey, completion: Completion) -> JsonObject:
+def success_row(key: node_writes.NodeKey, completion: node_writes.Completion) -> JsonObject:
     """The row of a node that has just succeeded, for a batch."""
     values = completion.values()
     return {

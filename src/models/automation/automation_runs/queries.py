@@ -25,7 +25,7 @@ from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id, JsonObject
 from models.core.lifecycle.lost_workers import waiting_for_worker_since
 from models.core.pagination import Page, PageRequest, carried_rows, within_budget
-from models.core.pauses.queries import rests_of, waiting_for
+from models.core.pauses.store import rests_of, waiting_for
 from models.core.references.rules import Definition, Sought
 from models.sources.outbound_limits.queries import waits_of
 from runtime.clock import wire_timestamp

@@ -11,7 +11,7 @@ from models.automation.automations.rules.graph.configs import MAX_ITEMS
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape, example
 from models.core.openapi import COUNT, FLAG, ID, MOMENT, TEMPORAL, TEXT, array_of, object_of
 from models.core.pagination import Listed
-from models.core.pauses.queries import WAITING_FOR
+from models.core.pauses.store import WAITING_FOR
 
 _WAITING = object_of(
     "nodeId scopeKey reason", nodeId=TEXT, scopeKey=TEXT, reason=TEXT, until=MOMENT

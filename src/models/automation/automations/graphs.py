@@ -23,9 +23,9 @@ from models.core.base import Id, JsonObject
 from models.data.fields.rows import fields_by_database
 from models.data.fields.rules.fields import FieldSpecs
 from models.data.views.queries import existing_views
-from models.messages.webhook_endpoints.queries import existing_endpoints, sees_endpoint
+from models.messages.webhook_endpoints.store import existing_endpoints, sees_endpoint
 from models.people.members import members_among
-from models.sources.connections.queries import existing_connections, sees_connection
+from models.sources.connections.store import existing_connections, sees_connection
 from models.sources.data_sources.queries import existing_data_sources
 from runtime.database import UnitOfWork, Work
 from runtime.errors import NotFoundError

@@ -16,7 +16,7 @@ from models.automation.automations.queries import AUTOMATION, VERSION, automatio
 from models.automation.run_operations import queries, rules
 from models.automation.run_operations import selection as run_operation_selection
 from models.automation.run_operations.execution import treat_next, undo_id_of
-from models.automation.run_operations.replays import preview_replay
+from models.automation.run_operations.selection import preview_replay
 from models.automation.run_operations.tables import RUN_OPERATIONS
 from models.automation.run_undos import commands as undos
 from models.automation.run_undos import queries as run_undo_queries
@@ -24,8 +24,8 @@ from models.automation.triggers.event_replays import version_to_replay
 from models.automation.waits.commands import check_size
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
-from models.core.bounds import require_place
 from models.core.lifecycle import commands as lifecycle
+from models.core.lifecycle.commands import require_place
 from models.data.records.reverts import number_of_written_records
 from models.data.records.rules.reverts import Cause
 from runtime.database import UnitOfWork

@@ -12,22 +12,14 @@ from sqlalchemy.dialects.postgresql import JSONB
 from models.automation.automation_runs import retries
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.queries import RUN
+from models.automation.run_operations import rules
 from models.automation.run_operations.queries import BulkResume, BulkRetry
-from models.automation.run_operations.replays import replay_events, select_events
-from models.automation.run_operations.rules import (
-    ROOM_PAUSE,
-    STARTING,
-    UNKNOWN,
-    OperationAction,
-    OperationRow,
-    OperationStatus,
-    RunOutcome,
-    Treated,
-    chunk_of,
-    reason_of,
-    turns,
+from models.automation.run_operations.selection import (
+    in_reach,
+    replay_events,
+    select_events,
+    select_more,
 )
-from models.automation.run_operations.selection import in_reach, select_more
 from models.automation.run_operations.tables import RUN_OPERATIONS, run_operation_result
 from models.automation.run_undos.commands import UndoPlan, advance_undo, begin_undo, plan_undo
 from models.automation.run_undos.rules import AT_ONCE, NotUndoableRunError, RunUndoRow
@@ -52,18 +44,18 @@ def undo_id_of(operation_id: Id, run_id: Id) -> Id:
 
 
 async def undo_runs(
-    work: UnitOfWork, actor: Actor, operation: OperationRow, run_ids: Sequence[Id]
-) -> Sequence[Treated]:
+    work: UnitOfWork, actor: Actor, operation: rules.OperationRow, run_ids: Sequence[Id]
+) -> Sequence[rules.Treated]:
     """Undo the first of these runs, as far as the records of one transaction carry.
 
     A run with more records is begun and not among the outcomes: the next transaction continues it.
     """
     automations = await _automations(work, actor, operation, run_ids)
-    treated: list[Treated] = []
+    treated: list[rules.Treated] = []
     records = 0
     for run_id in run_ids:
         if run_id not in automations:
-            treated.append(Treated(run_id, RunOutcome.SKIPPED, UNKNOWN))
+            treated.append(rules.Treated(run_id, rules.RunOutcome.SKIPPED, rules.UNKNOWN))
             continue
         try:
             async with work.savepoint():
@@ -74,10 +66,10 @@ async def undo_runs(
         except UnavailableError:
             raise
         except NotUndoableRunError as error:
-            treated.append(Treated(run_id, RunOutcome.SKIPPED, reason_of(error)))
+            treated.append(rules.Treated(run_id, rules.RunOutcome.SKIPPED, rules.reason_of(error)))
             continue
         except PlatformError as error:
-            treated.append(Treated(run_id, RunOutcome.FAILED, reason_of(error)))
+            treated.append(rules.Treated(run_id, rules.RunOutcome.FAILED, rules.reason_of(error)))
             continue
         if row.completed_at is None:
             break
@@ -87,7 +79,7 @@ async def undo_runs(
 
 
 async def _automations(
-    work: UnitOfWork, actor: Actor, operation: OperationRow, run_ids: Sequence[Id]
+    work: UnitOfWork, actor: Actor, operation: rules.OperationRow, run_ids: Sequence[Id]
 ) -> Mapping[Id, Id]:
     """The automations of the runs in reach, by run."""
     runs = in_reach(actor, operation.action).with_only_columns(RUN.id, RUN.automation_id)
@@ -96,17 +88,17 @@ async def _automations(
 
 
 async def _plan(
-    work: UnitOfWork, actor: Actor, operation: OperationRow, automation_id: Id, run_id: Id
+    work: UnitOfWork, actor: Actor, operation: rules.OperationRow, automation_id: Id, run_id: Id
 ) -> UndoPlan:
     undoes: str | None = operation.parameters.get("undoId")
     undoes_id = None if undoes is None else Id(undoes)
-    if operation.undoes_id is not None and operation.action == OperationAction.UNDO:
+    if operation.undoes_id is not None and operation.action == rules.OperationAction.UNDO:
         undoes_id = undo_id_of(operation.undoes_id, run_id)
     return await plan_undo(work, actor, automation_id, run_id, undoes_id)
 
 
 async def _advanced(
-    work: UnitOfWork, actor: Actor, operation: OperationRow, plan: UndoPlan
+    work: UnitOfWork, actor: Actor, operation: rules.OperationRow, plan: UndoPlan
 ) -> RunUndoRow:
     """The undo after the next step; a small one after all of them."""
     undo_id = undo_id_of(operation.id, plan.run.id)
@@ -118,14 +110,14 @@ async def _advanced(
     return row
 
 
-def _outcome(run_id: Id, row: RunUndoRow) -> Treated:
+def _outcome(run_id: Id, row: RunUndoRow) -> rules.Treated:
     if not row.reverted and not row.conflict_count:
-        return Treated(run_id, RunOutcome.SKIPPED, NOTHING)
+        return rules.Treated(run_id, rules.RunOutcome.SKIPPED, NOTHING)
     reason = None
     if row.conflict_count:
         reason = CONFLICTS.format(reverted=row.reverted, conflicts=row.conflict_count)
-    outcome = RunOutcome.SUCCEEDED if row.reverted else RunOutcome.SKIPPED
-    return Treated(run_id, outcome, reason)
+    outcome = rules.RunOutcome.SUCCEEDED if row.reverted else rules.RunOutcome.SKIPPED
+    return rules.Treated(run_id, outcome, reason)
 
 
 LEFT = "The requester can no longer edit automations."
@@ -159,18 +151,18 @@ class Advance:
     pause: float = 0
 
 
-async def advance(work: UnitOfWork, operation: OperationRow) -> Advance:
+async def advance(work: UnitOfWork, operation: rules.OperationRow) -> Advance:
     """Do the next part of an operation whose row is held.
 
     Raises DeniedError when its requester may not act on automations any more.
     """
     actor = await actor_of(work, operation)
-    if operation.status == OperationStatus.QUEUED:
+    if operation.status == rules.OperationStatus.QUEUED:
         await lifecycle.move(
             work,
             RUN_OPERATIONS,
             operation.id,
-            OperationStatus.RUNNING,
+            rules.OperationStatus.RUNNING,
             started_at=operation.started_at or work.now,
         )
     if operation.total is None:
@@ -180,14 +172,14 @@ async def advance(work: UnitOfWork, operation: OperationRow) -> Advance:
         pause = await _wait(work, operation)
         if pause > 0:
             return Advance(pause=pause)
-        treated = await treat_next(work, actor, operation, chunk_of(operation.rate))
+        treated = await treat_next(work, actor, operation, rules.chunk_of(operation.rate))
         if operation.treated + len(treated) < operation.total:
             return Advance()
-    await lifecycle.finish(work, RUN_OPERATIONS, [operation.id], OperationStatus.SUCCEEDED)
+    await lifecycle.finish(work, RUN_OPERATIONS, [operation.id], rules.OperationStatus.SUCCEEDED)
     return Advance(over=True)
 
 
-async def actor_of(work: UnitOfWork, operation: OperationRow) -> Actor:
+async def actor_of(work: UnitOfWork, operation: rules.OperationRow) -> Actor:
     """The asker of an operation, with the rights they have now. Raises DeniedError."""
     role = await role_of(work, operation.workspace_id, operation.actor_user_id)
     principal = Principal(
@@ -199,8 +191,8 @@ async def actor_of(work: UnitOfWork, operation: OperationRow) -> Actor:
     return Actor(principal=principal, workspace_id=operation.workspace_id, role=role, scopes=scopes)
 
 
-async def _select(work: UnitOfWork, actor: Actor, operation: OperationRow) -> None:
-    of_events = operation.action == OperationAction.REPLAY
+async def _select(work: UnitOfWork, actor: Actor, operation: rules.OperationRow) -> None:
+    of_events = operation.action == rules.OperationAction.REPLAY
     select_next = select_events if of_events else select_more
     count, selection, last = await select_next(work, actor, operation)
     selected = operation.selected + count
@@ -214,23 +206,23 @@ async def _select(work: UnitOfWork, actor: Actor, operation: OperationRow) -> No
     )
 
 
-async def _wait(work: UnitOfWork, operation: OperationRow) -> float:
+async def _wait(work: UnitOfWork, operation: rules.OperationRow) -> float:
     """Seconds until the next runs may be treated, by the rate and by the room for starts."""
     if operation.paced_until is not None and operation.paced_until > work.now:
         return (operation.paced_until - work.now).total_seconds()
-    if operation.action in STARTING:
+    if operation.action in rules.STARTING:
         waiting = await outbox.waiting_starts(
             work, operation.workspace_id, Family.AUTOMATION_RUN, outbox.MOST_WAITING_STARTS
         )
-        return ROOM_PAUSE if waiting >= outbox.MOST_WAITING_STARTS else 0
+        return rules.ROOM_PAUSE if waiting >= outbox.MOST_WAITING_STARTS else 0
     return 0
 
 
 async def treat_next(
-    work: UnitOfWork, actor: Actor, operation: OperationRow, count: int
-) -> Sequence[Treated]:
+    work: UnitOfWork, actor: Actor, operation: rules.OperationRow, count: int
+) -> Sequence[rules.Treated]:
     """Treat the next runs of an operation, and write their outcomes."""
-    positions = turns(operation, count)
+    positions = rules.turns(operation, count)
     rows = await work.rows(
         sa.select(_result.run_id, _result.position).where(
             _result.operation_id == operation.id, _result.position.in_(positions)
@@ -245,9 +237,9 @@ async def treat_next(
 
 async def _write(
     work: UnitOfWork,
-    operation: OperationRow,
+    operation: rules.OperationRow,
     positions: Sequence[int],
-    treated: Sequence[Treated],
+    treated: Sequence[rules.Treated],
 ) -> None:
     outcomes = [
         {
@@ -267,15 +259,15 @@ async def _write(
         RUN_OPERATIONS,
         operation.id,
         treated=operation.treated + len(treated),
-        succeeded=operation.succeeded + counts[RunOutcome.SUCCEEDED],
-        skipped=operation.skipped + counts[RunOutcome.SKIPPED],
-        failed=operation.failed + counts[RunOutcome.FAILED],
+        succeeded=operation.succeeded + counts[rules.RunOutcome.SUCCEEDED],
+        skipped=operation.skipped + counts[rules.RunOutcome.SKIPPED],
+        failed=operation.failed + counts[rules.RunOutcome.FAILED],
         # Where there was nothing to do, nothing has to wait.
-        paced_until=_next_moment(work, operation, counts[RunOutcome.SUCCEEDED]),
+        paced_until=_next_moment(work, operation, counts[rules.RunOutcome.SUCCEEDED]),
     )
 
 
-def _next_moment(work: UnitOfWork, operation: OperationRow, count: int) -> datetime | None:
+def _next_moment(work: UnitOfWork, operation: rules.OperationRow, count: int) -> datetime | None:
     """The moment from which on the rate allows more runs."""
     if operation.rate is None:
         return None
@@ -286,32 +278,34 @@ def _next_moment(work: UnitOfWork, operation: OperationRow, count: int) -> datet
 ENDED = "The run has already ended."
 NOT_WAITING = "The run is not waiting for an event."
 
-Treat = Callable[[UnitOfWork, Actor, OperationRow, Sequence[Id]], Awaitable[Sequence[Treated]]]
+Treat = Callable[
+    [UnitOfWork, Actor, rules.OperationRow, Sequence[Id]], Awaitable[Sequence[rules.Treated]]
+]
 
 
 async def treat(
-    work: UnitOfWork, actor: Actor, operation: OperationRow, run_ids: Sequence[Id]
-) -> Sequence[Treated]:
+    work: UnitOfWork, actor: Actor, operation: rules.OperationRow, run_ids: Sequence[Id]
+) -> Sequence[rules.Treated]:
     """Treat these runs, the first of them at least, in their order."""
     return await _ACTIONS[operation.action](work, actor, operation, run_ids)
 
 
 async def _cancel(
-    work: UnitOfWork, actor: Actor, operation: OperationRow, run_ids: Sequence[Id]
-) -> Sequence[Treated]:
+    work: UnitOfWork, actor: Actor, operation: rules.OperationRow, run_ids: Sequence[Id]
+) -> Sequence[rules.Treated]:
     reach = await _reached(work, actor, operation, run_ids)
     cancelled = set(await cancel_runs(work, actor.workspace_id, sorted(reach)))
     return [
-        Treated(run_id, RunOutcome.SUCCEEDED)
+        rules.Treated(run_id, rules.RunOutcome.SUCCEEDED)
         if run_id in cancelled
-        else _skipped(run_id, ENDED if run_id in reach else UNKNOWN)
+        else _skipped(run_id, ENDED if run_id in reach else rules.UNKNOWN)
         for run_id in run_ids
     ]
 
 
 async def _retry(
-    work: UnitOfWork, actor: Actor, operation: OperationRow, run_ids: Sequence[Id]
-) -> Sequence[Treated]:
+    work: UnitOfWork, actor: Actor, operation: rules.OperationRow, run_ids: Sequence[Id]
+) -> Sequence[rules.Treated]:
     body = BulkRetry.model_validate(operation.parameters, strict=False)
     terms = retries.BulkTerms(
         operation_id=operation.id,
@@ -323,7 +317,7 @@ async def _retry(
     reach = in_reach(actor, operation.action)
     answer = await retries.retry_several(work, actor, reach, run_ids, terms)
     return [
-        Treated(run_id, RunOutcome.SUCCEEDED, new_run_id=answer.new_ids[run_id])
+        rules.Treated(run_id, rules.RunOutcome.SUCCEEDED, new_run_id=answer.new_ids[run_id])
         if run_id in answer.new_ids
         else _refused(run_id, answer.refusals)
         for run_id in answer.treated
@@ -331,41 +325,43 @@ async def _retry(
 
 
 async def _resume(
-    work: UnitOfWork, actor: Actor, operation: OperationRow, run_ids: Sequence[Id]
-) -> Sequence[Treated]:
+    work: UnitOfWork, actor: Actor, operation: rules.OperationRow, run_ids: Sequence[Id]
+) -> Sequence[rules.Treated]:
     body = BulkResume.model_validate(operation.parameters, strict=False)
     reach = await _reached(work, actor, operation, run_ids)
     answers = await give_event(work, actor, sorted(reach), body.node_id, body.data)
     return [_resumed(run_id, run_id in reach, answers) for run_id in run_ids]
 
 
-def _resumed(run_id: Id, reached: bool, answers: Mapping[Id, PlatformError | None]) -> Treated:
+def _resumed(
+    run_id: Id, reached: bool, answers: Mapping[Id, PlatformError | None]
+) -> rules.Treated:
     if not reached:
-        return _skipped(run_id, UNKNOWN)
+        return _skipped(run_id, rules.UNKNOWN)
     if run_id not in answers:
         return _skipped(run_id, NOT_WAITING)
     error = answers[run_id]
     if error is None:
-        return Treated(run_id, RunOutcome.SUCCEEDED)
-    return Treated(run_id, RunOutcome.FAILED, reason_of(error))
+        return rules.Treated(run_id, rules.RunOutcome.SUCCEEDED)
+    return rules.Treated(run_id, rules.RunOutcome.FAILED, rules.reason_of(error))
 
 
-def _refused(run_id: Id, refusals: Mapping[Id, PlatformError]) -> Treated:
+def _refused(run_id: Id, refusals: Mapping[Id, PlatformError]) -> rules.Treated:
     error = refusals.get(run_id)
     if error is None:
-        return _skipped(run_id, UNKNOWN)
+        return _skipped(run_id, rules.UNKNOWN)
     if isinstance(error, retries.NotRetriableError):
         replay = error.run_id if isinstance(error, retries.RetriedBeforeError) else None
-        return Treated(run_id, RunOutcome.SKIPPED, reason_of(error), replay)
-    return Treated(run_id, RunOutcome.FAILED, reason_of(error))
+        return rules.Treated(run_id, rules.RunOutcome.SKIPPED, rules.reason_of(error), replay)
+    return rules.Treated(run_id, rules.RunOutcome.FAILED, rules.reason_of(error))
 
 
-def _skipped(run_id: Id, reason: str) -> Treated:
-    return Treated(run_id, RunOutcome.SKIPPED, reason)
+def _skipped(run_id: Id, reason: str) -> rules.Treated:
+    return rules.Treated(run_id, rules.RunOutcome.SKIPPED, reason)
 
 
 async def _reached(
-    work: UnitOfWork, actor: Actor, operation: OperationRow, run_ids: Sequence[Id]
+    work: UnitOfWork, actor: Actor, operation: rules.OperationRow, run_ids: Sequence[Id]
 ) -> set[Id]:
     reach = in_reach(actor, operation.action).with_only_columns(RUN.id)
     of_ids = RUN.id == sa.any_(sa.literal(list(run_ids), sa.ARRAY(sa.Uuid)))
@@ -373,9 +369,9 @@ async def _reached(
 
 
 _ACTIONS: Mapping[str, Treat] = {
-    OperationAction.CANCEL: _cancel,
-    OperationAction.RETRY: _retry,
-    OperationAction.RESUME: _resume,
-    OperationAction.UNDO: undo_runs,
-    OperationAction.REPLAY: replay_events,
+    rules.OperationAction.CANCEL: _cancel,
+    rules.OperationAction.RETRY: _retry,
+    rules.OperationAction.RESUME: _resume,
+    rules.OperationAction.UNDO: undo_runs,
+    rules.OperationAction.REPLAY: replay_events,
 }

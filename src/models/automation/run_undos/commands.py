@@ -13,25 +13,12 @@ import sqlalchemy as sa
 from models.automation.automation_runs.history import with_called_runs, written_record_ids
 from models.automation.automation_runs.queries import load_run
 from models.automation.automation_runs.rules import OPEN_RUN, RunRow
-from models.automation.run_undos import queries
-from models.automation.run_undos.rules import (
-    AT_ONCE,
-    CALLED_OPEN,
-    MAX_CALLED,
-    MAX_CONFLICTS,
-    MAX_SEARCHED,
-    STILL_OPEN,
-    STOPPED,
-    TOO_MANY,
-    UNDO_RUNNING,
-    NotUndoableRunError,
-    RunUndoRow,
-)
+from models.automation.run_undos import queries, rules
 from models.automation.run_undos.tables import run_undo
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.records import reverts
-from models.data.records.history import number_of_undone_records
+from models.data.records.reverts import number_of_undone_records
 from models.data.records.rules.reverts import STAGES, Cause, Conflict, ConflictReason, Stage
 from runtime.database import UnitOfWork
 
@@ -52,7 +39,7 @@ class UndoPlan:
     @property
     def is_small(self) -> bool:
         """True when one transaction undoes it."""
-        return self.records <= AT_ONCE
+        return self.records <= rules.AT_ONCE
 
 
 async def plan_undo(
@@ -64,19 +51,19 @@ async def plan_undo(
     """
     run = await load_run(work, actor, automation_id, run_id, lock=True)
     if run.status in OPEN_RUN:
-        raise NotUndoableRunError(STILL_OPEN)
-    called = await with_called_runs(work, actor.workspace_id, run.id, MAX_CALLED)
-    if len(called) > MAX_CALLED:
-        raise NotUndoableRunError(TOO_MANY)
+        raise rules.NotUndoableRunError(rules.STILL_OPEN)
+    called = await with_called_runs(work, actor.workspace_id, run.id, rules.MAX_CALLED)
+    if len(called) > rules.MAX_CALLED:
+        raise rules.NotUndoableRunError(rules.TOO_MANY)
     if any(one.status in OPEN_RUN for one in called):
-        raise NotUndoableRunError(CALLED_OPEN)
+        raise rules.NotUndoableRunError(rules.CALLED_OPEN)
     run_ids = {one.id for one in called}
     if undoes_id is None:
         cause = Cause(run_ids=run_ids)
     else:
         earlier = await queries.undo_row(work, actor, run.id, undoes_id)
         if earlier.completed_at is None:
-            raise NotUndoableRunError(UNDO_RUNNING)
+            raise rules.NotUndoableRunError(rules.UNDO_RUNNING)
         cause = Cause(undo_ids={undoes_id})
     records = await reverts.number_of_written_records(work, actor.workspace_id, cause)
     return UndoPlan(run, run_ids, undoes_id, cause, records)
@@ -134,23 +121,23 @@ async def preview_undo(
 
 async def begin_undo(
     work: UnitOfWork, actor: Actor, plan: UndoPlan, undo_id: Id, operation_id: Id
-) -> RunUndoRow:
+) -> rules.RunUndoRow:
     """The undo that an operation carries out step by step; the same one when it has begun."""
     statement = sa.select(run_undo).where(
         _undo.workspace_id == actor.workspace_id, _undo.id == undo_id
     )
-    row = await work.first(statement, of=RunUndoRow)
+    row = await work.first(statement, of=rules.RunUndoRow)
     return row or await _insert(work, actor, plan, undo_id, operation_id)
 
 
 async def advance_undo(
-    work: UnitOfWork, actor: Actor, plan: UndoPlan, row: RunUndoRow
-) -> RunUndoRow:
+    work: UnitOfWork, actor: Actor, plan: UndoPlan, row: rules.RunUndoRow
+) -> rules.RunUndoRow:
     """The undo after its next step; it has ended when it is completed."""
     stage = Stage(row.stage)
     record_ids = await _next(work, actor, plan.cause, row.after_record_id)
     row = await _step(work, actor, plan, row, record_ids, stage, patient=True)
-    if len(record_ids) == AT_ONCE:
+    if len(record_ids) == rules.AT_ONCE:
         return await _move(work, row.id, {"after_record_id": record_ids[-1]})
     following = STAGES.index(stage) + 1
     if following == len(STAGES):
@@ -164,7 +151,7 @@ async def get_undo(
     """An undo of a run. Raises NotFoundError."""
     run = await load_run(work, actor, automation_id, run_id)
     row = await queries.undo_row(work, actor, run.id, undo_id)
-    called = await with_called_runs(work, actor.workspace_id, run.id, MAX_CALLED)
+    called = await with_called_runs(work, actor.workspace_id, run.id, rules.MAX_CALLED)
     return await queries.undo_detail(work, actor, row, {one.id for one in called}, trimmed=False)
 
 
@@ -173,19 +160,19 @@ async def _next(work: UnitOfWork, actor: Actor, cause: Cause, after: Id | None) 
     column = written.selected_columns.record_id
     if after is not None:
         written = written.where(column > after)
-    return [row.record_id for row in await work.rows(written.order_by(column).limit(AT_ONCE))]
+    return [row.record_id for row in await work.rows(written.order_by(column).limit(rules.AT_ONCE))]
 
 
 async def _step(
     work: UnitOfWork,
     actor: Actor,
     plan: UndoPlan,
-    row: RunUndoRow,
+    row: rules.RunUndoRow,
     record_ids: Sequence[Id],
     stage: Stage,
     *,
     patient: bool = False,
-) -> RunUndoRow:
+) -> rules.RunUndoRow:
     """Undo one stage of some records, and note the conflicts."""
     reverting = reverts.Reverting(
         actor=_in_name_of(actor, plan, row.id),
@@ -196,7 +183,7 @@ async def _step(
     conflicts = await reverting.revert(work, record_ids, stage)
     if not conflicts:
         return row
-    kept = [*row.conflicts, *map(queries.stored_conflict, conflicts)][:MAX_CONFLICTS]
+    kept = [*row.conflicts, *map(queries.stored_conflict, conflicts)][: rules.MAX_CONFLICTS]
     count = row.conflict_count + len(conflicts)
     return await _move(work, row.id, {"conflicts": kept, "conflict_count": count})
 
@@ -210,7 +197,7 @@ def _in_name_of(actor: Actor, plan: UndoPlan, undo_id: Id) -> Actor:
 
 async def _insert(
     work: UnitOfWork, actor: Actor, plan: UndoPlan, undo_id: Id, operation_id: Id | None = None
-) -> RunUndoRow:
+) -> rules.RunUndoRow:
     values: JsonObject = {
         "id": undo_id,
         "workspace_id": actor.workspace_id,
@@ -228,13 +215,13 @@ async def _insert(
     values["conflicts"] = [queries.stored_conflict(conflict) for conflict in conflicts]
     values["conflict_count"] = len(conflicts)
     return await work.one(
-        sa.insert(run_undo).values(**values).returning(run_undo), "undo", of=RunUndoRow
+        sa.insert(run_undo).values(**values).returning(run_undo), "undo", of=rules.RunUndoRow
     )
 
 
 async def _missing(work: UnitOfWork, actor: Actor, plan: UndoPlan) -> list[reverts.RecordConflict]:
     """Conflicts for the records that nodes wrote and that have no history any more."""
-    run_ids = sorted(plan.run_ids)[:MAX_SEARCHED]
+    run_ids = sorted(plan.run_ids)[: rules.MAX_SEARCHED]
     record_ids = await written_record_ids(work, run_ids)
     return [
         reverts.RecordConflict(record_id, None, None, Conflict(ConflictReason.DELETED))
@@ -242,19 +229,19 @@ async def _missing(work: UnitOfWork, actor: Actor, plan: UndoPlan) -> list[rever
     ]
 
 
-async def _finish(work: UnitOfWork, row: RunUndoRow) -> RunUndoRow:
+async def _finish(work: UnitOfWork, row: rules.RunUndoRow) -> rules.RunUndoRow:
     reverted = await number_of_undone_records(work, row.workspace_id, row.id)
     return await _move(work, row.id, {"completed_at": work.now, "reverted": reverted})
 
 
-async def _move(work: UnitOfWork, undo_id: Id, values: JsonObject) -> RunUndoRow:
+async def _move(work: UnitOfWork, undo_id: Id, values: JsonObject) -> rules.RunUndoRow:
     statement = (
         sa.update(run_undo)
         .where(_undo.id == undo_id, _undo.completed_at.is_(None))
         .values(values)
         .returning(run_undo)
     )
-    return await work.one(statement, "undo", of=RunUndoRow)
+    return await work.one(statement, "undo", of=rules.RunUndoRow)
 
 
 async def stop_undos(work: UnitOfWork, operation_id: Id) -> None:
@@ -262,5 +249,5 @@ async def stop_undos(work: UnitOfWork, operation_id: Id) -> None:
     open_undos = sa.select(run_undo).where(
         _undo.operation_id == operation_id, _undo.completed_at.is_(None)
     )
-    for row in await work.rows(open_undos, of=RunUndoRow):
-        await _finish(work, await _move(work, row.id, {"stage": STOPPED}))
+    for row in await work.rows(open_undos, of=rules.RunUndoRow):
+        await _finish(work, await _move(work, row.id, {"stage": rules.STOPPED}))

@@ -17,8 +17,7 @@ from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Shape, exam
 from models.core.pagination import Listed, PageRequest
 from models.data.fields.queries import seen_labels
 from models.data.record_changes.rules import ChangeKind
-from models.data.records.history import UndoneChange, undone_changes
-from models.data.records.reverts import RecordConflict
+from models.data.records.reverts import RecordConflict, UndoneChange, undone_changes
 from models.data.records.rules.reverts import ConflictReason
 from runtime.database import UnitOfWork
 

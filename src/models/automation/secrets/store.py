@@ -11,8 +11,8 @@ from sqlmodel import Field, SQLModel
 from models.automation.secrets.rules import SecretValue, is_secret_name, secret_place
 from models.core.access.rules import Actor
 from models.core.base import Id, Input, Moment, Shape
-from models.core.bounds import Bound
 from models.core.pagination import Listed, PageRequest
+from models.core.repository import Bound
 from runtime.crypto import KeyRing, sealed
 from runtime.database import UnitOfWork, Work
 from runtime.errors import NotFoundError, ValidationError

@@ -19,35 +19,28 @@ from models.core.expressions.rules.errors import BindingError, ExpressionError
 from models.core.expressions.rules.expressions import Paths, part
 from models.core.expressions.rules.json_values import readable
 from models.core.problems import refuse
-from runtime.errors import (
-    ConflictError,
-    DeniedError,
-    Detail,
-    NotFoundError,
-    PlatformError,
-    ValidationError,
-)
+from runtime import errors
 
 
-class NotResumableError(ConflictError):
+class NotResumableError(errors.ConflictError):
     """The node does not wait: it has ended, its run has, or it is of another kind."""
 
 
-class DecidedAlreadyError(ConflictError):
+class DecidedAlreadyError(errors.ConflictError):
     """Each member decides once."""
 
     def __init__(self) -> None:
         super().__init__("You have already decided; decisions can't be changed.")
 
 
-class OnlyAskedError(DeniedError):
+class OnlyAskedError(errors.DeniedError):
     """The node takes decisions only of those whom it asks (`allowEditors`)."""
 
     def __init__(self) -> None:
         super().__init__("Only the assignees of the node and members with its role can decide.")
 
 
-class OwnRunError(DeniedError):
+class OwnRunError(errors.DeniedError):
     """The starter of a run does not decide it, unless its node allows that."""
 
     def __init__(self) -> None:
@@ -56,7 +49,7 @@ class OwnRunError(DeniedError):
         )
 
 
-class UnknownLinkError(NotFoundError):
+class UnknownLinkError(errors.NotFoundError):
     """The token of a link to decide is not one of ours."""
 
     def __init__(self) -> None:
@@ -64,7 +57,7 @@ class UnknownLinkError(NotFoundError):
         self.message = "Invalid link. Copy the whole link and try again."
 
 
-class VoidLinkError(ConflictError):
+class VoidLinkError(errors.ConflictError):
     """A link to decide counts no longer: it is not told for which reason."""
 
     def __init__(self) -> None:
@@ -158,9 +151,11 @@ def takes_editors(parameters: JsonObject) -> bool:
 def check_form(kind: str, response: Response) -> None:
     """An approval takes a decision, an event does not. Raises ValidationError."""
     if kind == NodeKind.APPROVAL and response.decision is None:
-        raise ValidationError.at("decision", "Must be approved or rejected.")
+        raise errors.ValidationError.at("decision", "Must be approved or rejected.")
     if kind == NodeKind.WAIT_EVENT and response.decision is not None:
-        raise ValidationError.at("decision", "The node is waiting for data, not for a decision.")
+        raise errors.ValidationError.at(
+            "decision", "The node is waiting for data, not for a decision."
+        )
 
 
 def resolve(
@@ -192,7 +187,7 @@ def replay(
     for response in responses:
         try:
             resolution = resolve(kind, terms, starter, accepted_responses, response)
-        except PlatformError:
+        except errors.PlatformError:
             continue
         accepted_responses.append(response)
         if resolution is not None:
@@ -310,17 +305,17 @@ def check_answers(
 
 def _problems(
     form: Sequence[wait_configs.ApprovalField], data: JsonObject, *, whole: bool
-) -> Iterator[Detail]:
+) -> Iterator[errors.Detail]:
     known = {field.key: field for field in form}
     for key in sorted(data.keys() - known.keys()):
-        yield Detail(f"data.{shorten(key)}", "is not a question of this form")
+        yield errors.Detail(f"data.{shorten(key)}", "is not a question of this form")
     for key, field in known.items():
         value = data.get(key)
         if value is None or value == "":
             if whole and field.required:
-                yield Detail(f"data.{key}", "is required")
+                yield errors.Detail(f"data.{key}", "is required")
         elif (problem := _CHECKS[field.kind](field, value)) is not None:
-            yield Detail(f"data.{key}", problem)
+            yield errors.Detail(f"data.{key}", problem)
 
 
 def _text(_: wait_configs.ApprovalField, value: object) -> str | None:
@@ -371,16 +366,16 @@ def receive_event(
     node does not have.
     """
     if response.by_url and not config.resume_url:
-        raise NotFoundError("resume URL")
+        raise errors.NotFoundError("resume URL")
     data = response.data or {}
     if config.filter is not None:
         try:
             known = readable({**variables, "data": data})
             passes = wait_configs.event_filter(config.filter).run(known) is True
         except ExpressionError as error:
-            raise ValidationError.at("data", f"The node's filter fails: {error}") from None
+            raise errors.ValidationError.at("data", f"The node's filter fails: {error}") from None
         if not passes:
-            raise ValidationError.at(
+            raise errors.ValidationError.at(
                 "data", f"The data does not match the node's filter: {config.filter}"
             )
     by = {} if response.user_id is None else {"resumedBy": response.user_id}

@@ -26,15 +26,9 @@ from models.automation.secrets.store import sealed_secret
 from models.automation.webhooks import rules
 from models.core.base import Id, JsonObject, Shape
 from models.core.purging import Retention
+from runtime import errors
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, Work
-from runtime.errors import (
-    InternalError,
-    MethodNotAllowedError,
-    PayloadTooLargeError,
-    PlatformError,
-    UnauthorizedError,
-)
 from runtime.ids import new_id
 from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 from runtime.postgresql.statements import PreparedStatement
@@ -78,7 +72,7 @@ class WebhookReceiptBody(Shape):
     duplicate: bool
 
 
-class UnverifiedError(UnauthorizedError):
+class UnverifiedError(errors.UnauthorizedError):
     """The call is not signed, not recent, or signed with another secret. It does not say which."""
 
     def __init__(self, *, basic: bool) -> None:
@@ -87,7 +81,7 @@ class UnverifiedError(UnauthorizedError):
             self.headers = {"WWW-Authenticate": 'Basic realm="webhook"'}  # type: ignore[misc]  # a class variable elsewhere
 
 
-class WrongMethodError(MethodNotAllowedError):
+class WrongMethodError(errors.MethodNotAllowedError):
     """The webhook takes other methods (RFC 9110, 15.5.6)."""
 
     def __init__(self, allowed: Sequence[str]) -> None:
@@ -95,7 +89,7 @@ class WrongMethodError(MethodNotAllowedError):
         self.headers = {"Allow": ", ".join(allowed)}  # type: ignore[misc]  # a class variable elsewhere
 
 
-class RunWithoutAnswerError(InternalError):
+class RunWithoutAnswerError(errors.InternalError):
     """The run that should have answered did not succeed."""
 
     def __init__(self, run_id: Id) -> None:
@@ -254,15 +248,19 @@ def _call(workspace_id: Id, automation_id: Id, payload: JsonObject) -> Received:
     return Received(new_id(), workspace_id, EventSource.WEBHOOK, automation_id, payload)
 
 
-_REFUSED: Mapping[type[PlatformError], EventOutcome] = {
+_REFUSED: Mapping[type[errors.PlatformError], EventOutcome] = {
     WrongMethodError: EventOutcome.WRONG_METHOD,
     UnverifiedError: EventOutcome.UNVERIFIED,
-    PayloadTooLargeError: EventOutcome.TOO_LARGE,
+    errors.PayloadTooLargeError: EventOutcome.TOO_LARGE,
 }
 
 
 async def keep_refused(
-    work: Work, keys: KeyRing, hook: Hook | Closed, delivery: rules.Delivery, refusal: PlatformError
+    work: Work,
+    keys: KeyRing,
+    hook: Hook | Closed,
+    delivery: rules.Delivery,
+    refusal: errors.PlatformError,
 ) -> None:
     """Keep a call that was refused, by a statement of its own: its transaction is undone."""
     if isinstance(hook, Closed):

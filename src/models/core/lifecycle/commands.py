@@ -1,4 +1,4 @@
-"""Guarded writes and indexes that every table of durable work shares.
+"""Guarded writes, bounds and indexes that every table of durable work shares.
 
 A write is conditional on the states it may leave, so repeating one is harmless and closed work
 stays as it is. Requests to Temporal about a piece of work leave through the outbox, in the
@@ -10,20 +10,31 @@ See architecture.md#final-statuses.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import Insert, insert
 
+from models.core.access.rules import Actor, PrincipalType
 from models.core.base import Id
 from models.core.lifecycle.rules import Lifecycle
 from models.core.pauses import intents as resting
 from runtime.database import UnitOfWork
+from runtime.errors import RateLimitedError
 from runtime.postgresql.schema import listed, partial_index
+from runtime.postgresql.statements import lock_name
 from runtime.temporal import outbox
 from runtime.temporal.families import Family
 
 RowT = TypeVar("RowT")
+
+RUNNING: Mapping[Family, int] = {
+    family: family.bounds.running for family in Family if family.bounds.running is not None
+}
+OPEN: Mapping[Family, int] = {
+    family: family.bounds.open for family in Family if family.bounds.open is not None
+}
+"""Over the first bound of a family, work waits in the outbox; over the second, it is refused."""
 
 WORK = "work"
 """The key of a table's `info` under which its description stands."""
@@ -202,3 +213,44 @@ def indexes_of_work(table: str, open_states: Iterable[StrEnum]) -> tuple[sa.Inde
         partial_index(f"ix_{table}_open_workspace_id", "workspace_id", where=is_open),
         partial_index(f"ix_{table}_dispatched", "workspace_id", where=dispatched),
     )
+
+
+class TooMuchOpenError(RateLimitedError):
+    """The limit of open work of a kind is reached."""
+
+    advice = "Wait until one has ended, or cancel one."
+    headers: ClassVar[dict[str, str]] = {"Retry-After": "10"}
+
+    def __init__(self, family: Family, bound: int) -> None:
+        super().__init__(
+            f"The limit of {bound:,} open executions ({family.value.replace('-', ' ')}) is reached."
+            " Wait until one has ended, or cancel one."
+        )
+
+
+async def require_place(
+    work: UnitOfWork, actor: Actor, kind: WorkTable, family: Family, *which: sa.ColumnElement[bool]
+) -> None:
+    """Refuse what was just accepted, when more of its family is open than may be.
+
+    `which` rows of the table are of the family. What the platform does by itself waits instead.
+    Raises `TooMuchOpenError`, and then nothing may be committed.
+    """
+    if actor.principal.type is not PrincipalType.SYSTEM:
+        of_workspace = kind.table.c.workspace_id == actor.workspace_id
+        await require_place_of(work, actor.workspace_id, kind, family, of_workspace, *which)
+
+
+async def require_place_of(
+    work: UnitOfWork, owner: Id, kind: WorkTable, family: Family, *which: sa.ColumnElement[bool]
+) -> None:
+    """As `require_place`, for `which` rows of an owner."""
+    limit = OPEN.get(family)
+    if limit is None:
+        return
+    # One after the other, so that the next one counts this one, too.
+    place = f"open/{family}/{owner}"
+    await lock_name(work, place)
+    some = sa.select(kind.table.c.id).where(kind.is_open, *which).limit(limit + 1).subquery()
+    if await work.scalar(sa.select(sa.func.count()).select_from(some)) > limit:
+        raise TooMuchOpenError(family, limit)

@@ -10,18 +10,19 @@ fails when the fields change.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from typing import Protocol
 
 import sqlalchemy as sa
 
 from models.content.grants import grant_manage
-from models.content.items.commands import change_item, create_item_for
+from models.content.items.commands import change_item, check_parent, create_item_for
 from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import closed_items
 from models.content.items.rules import AccessMode, ItemKind
-from models.core.access.rules import Actor
-from models.core.base import Id, JsonObject
+from models.core.access.rules import Actor, Level, Scope, level_on
+from models.core.base import Id, Input, JsonObject
 from models.core.keys import first_free, slug
-from models.data.database_copies import queries, rules
+from models.data.database_copies import rules
 from models.data.database_copies.rows import (
     Copy,
     Span,
@@ -31,10 +32,14 @@ from models.data.database_copies.rows import (
     last_of,
     remove_records,
 )
+from models.data.database_copies.rules import outward
 from models.data.databases.field_changes import add_to_layout, remove_from_layout, remove_usages
+from models.data.databases.queries import get_database
+from models.data.databases.shapes import DatabaseDetail
 from models.data.fields import commands as field_commands
 from models.data.fields.queries import load_schema, removed_keys, stored_label
-from models.data.fields.rows import find_fields
+from models.data.fields.queries import visible as visible_database
+from models.data.fields.rows import DATABASE, find_fields, live_databases
 from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldSpecs
 from models.data.fields.shapes import MAX_FIELDS
 from models.data.record_templates import record_template
@@ -43,24 +48,127 @@ from models.data.records.queries import newest_record
 from models.data.records.rules.computed_order import FOLLOWING, Stale
 from models.data.views.rules.kinds import ViewScope
 from models.data.views.tables import view
-from models.messages.jobs.store import JobRow, accept_job, job_actor
+from models.messages.jobs.store import JobRow, accept_job, job_actor, succeeded_job
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError
+from runtime.errors import ConflictError, DeniedError, NotFoundError
 from runtime.temporal.families import Family
 
 
+class DuplicateDatabase(Input):
+    """Body of duplicate database; without `includeRecords` the copy is empty."""
+
+    include_records: bool = False
+
+
+class SourceDatabase(Protocol):
+    """A database that is copied, with columns of its item."""
+
+    label: str
+    description: str | None
+    settings: JsonObject
+    record_layout: JsonObject
+    next_number: int
+    parent_item_id: Id | None
+    icon: str | None
+    color: str | None
+    access_mode: str
+    item_metadata: JsonObject
+
+
+async def find_source(work: UnitOfWork, workspace_id: Id, database_id: Id) -> SourceDatabase:
+    """A database with columns of its item. Raises `NotFoundError`."""
+    return await work.one(
+        live_databases(
+            workspace_id,
+            *DATABASE,
+            *(ITEM[name] for name in ("parent_item_id", "icon", "color", "access_mode")),
+            ITEM.metadata.label("item_metadata"),
+        ).where(DATABASE.id == database_id),
+        "database",
+        of=SourceDatabase,
+    )
+
+
+async def copy_outcome(
+    work: UnitOfWork, actor: Actor, copy_id: Id, *, last: bool
+) -> DatabaseDetail | None:
+    """The copy when it is complete, None while it is not.
+
+    Raises `ConflictError` when it failed, `InProgressError` when this is the last time to ask.
+    """
+    job = await succeeded_job(
+        work,
+        actor.workspace_id,
+        Family.DATABASE_DUPLICATE,
+        copy_id,
+        failed="The copy failed and was removed.",
+        in_progress=_STILL_COPYING if last else None,
+    )
+    return None if job is None else await get_database(work, actor, copy_id)
+
+
+_STILL_COPYING = "The database is still being copied. Repeat the same request for the outcome."
+
+_DATABASE = frozenset({Scope.DATABASES_READ, Scope.DATABASES_WRITE})
+_RECORDS_TOO = frozenset({Scope.RECORDS_READ, Scope.RECORDS_WRITE})
+
+
+def check_copy_scopes(actor: Actor, *, with_records: bool) -> None:
+    """Raise `DeniedError` unless the actor may read what is copied, and write what is made of it.
+
+    Nobody reads by copying what their credential keeps them from.
+    """
+    missing = sorted((_DATABASE | _RECORDS_TOO if with_records else _DATABASE) - actor.scopes)
+    if missing:
+        raise DeniedError(f"The credential lacks the scope {' and '.join(missing)}.")
+
+
+async def parent_of_copy(work: UnitOfWork, actor: Actor, source: SourceDatabase) -> Id | None:
+    """The parent of a copy: the source's, or None, the root, for an actor who may not create there.
+
+    Raises `DeniedError` for an actor who may create nothing at the root either.
+    """
+    try:
+        await check_parent(work, actor, source.parent_item_id)
+    except (NotFoundError, DeniedError):
+        await check_parent(work, actor, None)
+        return None
+    return source.parent_item_id
+
+
+async def closed_targets(
+    work: UnitOfWork, actor: Actor, source_id: Id, fields: FieldSpecs
+) -> set[Id]:
+    """The databases that these relations point into and the actor does not edit.
+
+    Copied, such a relation would add its other side to them.
+    """
+    closed = set()
+    for target_id in sorted({spec.target_id for spec in outward(fields, source_id)}):
+        place = await visible_database(work, [actor.workspace_id], target_id, actor.user_id)
+        if place is not None and level_on(place, actor.role) < Level.EDIT:
+            closed.add(target_id)
+    return closed
+
+
+async def check_relation_targets(
+    work: UnitOfWork, actor: Actor, source_id: Id, fields: FieldSpecs
+) -> None:
+    """Raise `DeniedError` for a relation into a database the actor does not edit any more."""
+    if await closed_targets(work, actor, source_id, fields):
+        raise DeniedError("You no longer have edit access to a related database.")
+
+
 async def accept_copy(
-    work: UnitOfWork, actor: Actor, database_id: Id, copy_id: Id, body: queries.DuplicateDatabase
+    work: UnitOfWork, actor: Actor, database_id: Id, copy_id: Id, body: DuplicateDatabase
 ) -> None:
     """Accept the job that makes the copy `copy_id`; nothing happens when it is accepted already.
 
     Raises `NotFoundError` for the database, `DeniedError` for an actor who may create nothing at
     the root, or lacks a scope for what is copied.
     """
-    queries.check_copy_scopes(actor, with_records=body.include_records)
-    await queries.parent_of_copy(
-        work, actor, await queries.find_source(work, actor.workspace_id, database_id)
-    )
+    check_copy_scopes(actor, with_records=body.include_records)
+    await parent_of_copy(work, actor, await find_source(work, actor.workspace_id, database_id))
     await accept_job(
         work,
         actor,
@@ -120,8 +228,8 @@ async def copy_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> JsonOb
 async def _begin(work: UnitOfWork, job: JobRow, copy: Copy, fields: FieldSpecs) -> _Step:
     """Insert the row and the fields of the copy; without records the last step follows."""
     actor = await job_actor(work, job)
-    source = await queries.find_source(work, copy.workspace_id, copy.source_id)
-    parent_id = await queries.parent_of_copy(work, actor, source)
+    source = await find_source(work, copy.workspace_id, copy.source_id)
+    parent_id = await parent_of_copy(work, actor, source)
     siblings = await work.rows(
         live_items(copy.workspace_id, ITEM.title).where(
             ITEM.parent_item_id.is_not_distinct_from(parent_id),
@@ -139,7 +247,7 @@ async def _begin(work: UnitOfWork, job: JobRow, copy: Copy, fields: FieldSpecs) 
         "updated_at": work.now,
     }
     await field_commands.insert_database(work, copy.workspace_id, values, None)
-    closed = await queries.closed_targets(work, actor, copy.source_id, fields)
+    closed = await closed_targets(work, actor, copy.source_id, fields)
     without = rules.left_out(fields, copy.source_id, closed)
     kept = [spec for key, spec in fields.items() if key not in without]
     copies = [rules.copied_field(spec, copy.source_id, copy.copy_id) for spec in kept]
@@ -200,8 +308,8 @@ async def publish_copy(
     may no longer create the copy there.
     """
     actor = await job_actor(work, job)
-    source = await queries.find_source(work, copy.workspace_id, copy.source_id)
-    await queries.check_relation_targets(work, actor, copy.source_id, fields)
+    source = await find_source(work, copy.workspace_id, copy.source_id)
+    await check_relation_targets(work, actor, copy.source_id, fields)
     label = await stored_label(work, copy.workspace_id, copy.copy_id)
     await _refresh_fields(work, copy, fields)
     await _add_inverses(work, copy, fields, label)
@@ -341,14 +449,14 @@ async def _copy_templates(
 
 
 async def _create_item(
-    work: UnitOfWork, actor: Actor, copy: Copy, source: queries.SourceDatabase, label: str
+    work: UnitOfWork, actor: Actor, copy: Copy, source: SourceDatabase, label: str
 ) -> Id:
     """The item of the copy, beside the source and with its access mode.
 
     In another place it is restricted: what is above the source may keep others out. On a restricted
     one only the actor gets a grant; they may add others.
     """
-    parent_id = await queries.parent_of_copy(work, actor, source)
+    parent_id = await parent_of_copy(work, actor, source)
     item_id = await create_item_for(
         work,
         actor,

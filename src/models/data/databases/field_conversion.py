@@ -13,20 +13,12 @@ from typing import Any, NamedTuple, Protocol
 import sqlalchemy as sa
 from pydantic_core import to_json
 from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlmodel import Field, SQLModel
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.values import InvalidValueError, moment
-from models.data.databases import rules, shapes
-from models.data.databases.field_changes import (
-    check_change,
-    expected_field,
-    held_field,
-    recompute_dependents,
-    remove_invalid_usages,
-    write_derived,
-)
-from models.data.databases.tables import conversion_value
+from models.data.databases import field_changes, rules, shapes
 from models.data.fields.commands import own_fields, own_schema, write_database, write_field
 from models.data.fields.queries import get_field, load_schema
 from models.data.fields.rules.fields import FieldSpec
@@ -40,9 +32,29 @@ from runtime.clock import truncate
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, ValidationError
 from runtime.ids import new_id
-from runtime.postgresql.schema import Timestamp
+from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal.families import Family
+
+
+class FieldConversionValue(SQLModel, table=True):
+    """A value converted by the job `job_id`, not yet applied to its record; None when it is lost.
+
+    `record_updated_at` is the `updated_at` of the record when its value was converted.
+    """
+
+    __tablename__ = "field_conversion_value"
+    __table_args__ = (same_workspace("job_id", "job.id", ondelete="CASCADE"),)
+
+    job_id: Id = Field(primary_key=True)
+    record_id: Id = Field(primary_key=True)
+    workspace_id: Id
+    value: Any = Field(default=None, sa_type=JSONB(none_as_null=True), nullable=True)
+    record_updated_at: datetime = Field(sa_type=Timestamp)
+
+
+conversion_value = table_of(FieldConversionValue)
+
 
 MAX_EXAMINED = 10_000
 MAX_SAMPLES = 20
@@ -162,10 +174,14 @@ async def _planned(
         except InvalidValueError as problem:
             raise ValidationError.at("expectedUpdatedAt", str(problem)) from problem
     schema = await load_schema(work, actor.workspace_id, database_id)
-    spec = held_field(schema, field_id)
-    shape = await expected_field(work, actor, database_id, field_id, expected_updated_at)
+    spec = field_changes.held_field(schema, field_id)
+    shape = await field_changes.expected_field(
+        work, actor, database_id, field_id, expected_updated_at
+    )
     target = rules.plan_conversion(spec, body, new_id)
-    await check_change(work, actor.workspace_id, FieldRef(database_id, spec.key), target, actor)
+    await field_changes.check_change(
+        work, actor.workspace_id, FieldRef(database_id, spec.key), target, actor
+    )
     return spec, target, shape
 
 
@@ -219,10 +235,12 @@ async def _finish(work: UnitOfWork, job: job_store.JobRow) -> JsonObject | None:
     if len(rows) > CHUNK:
         return {**job.progress, "options": rules.described(converter.to_spec)["options"]}
     changed = converter.with_default()
-    await write_derived(work, job.workspace_id, FieldRef(database_id, source.key), changed)
+    await field_changes.write_derived(
+        work, job.workspace_id, FieldRef(database_id, source.key), changed
+    )
     await write_field(work, job.workspace_id, changed, values_change=True)
     await write_database(work, job.workspace_id, database_id)
-    await remove_invalid_usages(
+    await field_changes.remove_invalid_usages(
         work, await load_schema(work, job.workspace_id, database_id), source.key
     )
     converted, lost = await count_staged(work, source, job.id)
@@ -231,7 +249,7 @@ async def _finish(work: UnitOfWork, job: job_store.JobRow) -> JsonObject | None:
     while not await delete_staged(work, job.workspace_id, job.id):
         pass
     ref = FieldRef(database_id, source.key)
-    await recompute_dependents(work, job.workspace_id, ref, job.actor_user_id)
+    await field_changes.recompute_dependents(work, job.workspace_id, ref, job.actor_user_id)
     return None
 
 
@@ -270,7 +288,7 @@ async def _resumed(work: UnitOfWork, job: job_store.JobRow) -> tuple[Source, rul
     """The values of the field, and its converter in the state the last step stored."""
     database_id = Id(job.input["databaseId"])
     schema = await load_schema(work, job.workspace_id, database_id)
-    spec = held_field(schema, job.subject_id)
+    spec = field_changes.held_field(schema, job.subject_id)
     if not rules.is_unchanged(spec, job.input["from"]):
         raise ConflictError("The field was changed while it was being converted.")
     target = {**job.input["to"], **job.progress}

@@ -1,31 +1,151 @@
-"""Creating, changing and copying forms, and submitting answers to them."""
+"""Creating, changing and copying forms, submitting answers within limits, forms in a bundle.
 
-from typing import Any
+Limits of submissions hold for all processes together (ADR 0149). A limit is kept as the moment at
+which it is full again: each submission moves it on, and it may be as far ahead as a burst takes.
+One that is full has no row. A refused submission writes nothing."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from pydantic import ValidationError as ShapeError
+from sqlalchemy.dialects.postgresql import insert
 
 from models.content.items.commands import check_parent, create_item_for
+from models.content.items.joins import ITEM, live_items
 from models.content.items.rules import ItemKind
-from models.content.surfaces.commands import copy_surface, create_surface
+from models.content.surfaces.commands import copy_surface, create_missing, create_surface
 from models.content.surfaces.rules.contents import SurfaceKind
 from models.core.access.rules import Actor, Principal, PrincipalType, Role, Scope
-from models.core.base import Id, JsonObject
+from models.core.base import Id, JsonObject, deferred_adapter
+from models.core.bundles import USER, BundleKind, ImportTarget, Row, Stage, shape_problem
 from models.core.problems import located, refusal
+from models.data.fields.commands import of_live_databases
 from models.data.fields.queries import load_schema, require_edit
 from models.data.forms import shapes
 from models.data.forms.queries import PublicFormRow, find_public, get_form, takes_answers
-from models.data.forms.quotas import Submitter, check_quotas, take_quotas
 from models.data.forms.rules import check_fields, default_fields, read_answers
-from models.data.forms.tables import Form, form, form_submission
+from models.data.forms.shapes import Questions
+from models.data.forms.tables import Form, form, form_quota, form_submission
+from models.data.records.bundle import live_records
 from models.data.records.commands import create_record
 from models.data.records.shapes import CreateRecord, RecordDetail
 from models.messages.events.rules import EventKind
 from models.messages.events.store import emit
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, NotFoundError
+from runtime.errors import ConflictError, NotFoundError, RateLimitedError
 from runtime.ids import new_id
+
+FORM = b""
+"""The address of the limit of the whole form."""
+
+
+class Quota(NamedTuple):
+    """As many submissions at once as `burst`, and one more each `interval`; none: no limit."""
+
+    burst: int
+    interval: timedelta | None
+
+    @classmethod
+    def of(cls, a_minute: float, burst: int) -> "Quota":
+        """The quota of a rate; 0 sets no limit."""
+        return cls(burst, timedelta(minutes=1 / a_minute) if a_minute else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Submitter:
+    """The sender of an answer: a digest of form and address, and the limits that count."""
+
+    address: bytes
+    by_address: Quota
+    by_form: Quota
+
+    @property
+    def quotas(self) -> Sequence[tuple[bytes, int, timedelta]]:
+        """The limits that are set: the address of each, its burst, and the time of one more."""
+        both = ((self.address, self.by_address), (FORM, self.by_form))
+        return [
+            (whose, burst, interval) for whose, (burst, interval) in both if interval is not None
+        ]
+
+
+class TooManySubmissionsError(RateLimitedError):
+    """The form, or the address, has sent as many submissions as it may for now."""
+
+    def __init__(self, burst: int, wait: timedelta, full: timedelta) -> None:
+        seconds = max(1, math.ceil(wait.total_seconds()))
+        unit = "second" if seconds == 1 else "seconds"
+        super().__init__(f"Too many submissions. Try again in {seconds} {unit}.")
+        self.headers = {  # type: ignore[misc]  # of this refusal, not of its class
+            "Retry-After": str(seconds),
+            "X-RateLimit-Limit": str(burst),
+            "X-RateLimit-Remaining": "0",
+            "X-RateLimit-Reset": str(math.ceil(full.total_seconds())),
+        }
+
+
+async def check_quotas(work: UnitOfWork, form_id: Id, submitter: Submitter) -> None:
+    """Refuse a submission beyond a limit, before anything is written.
+
+    Raises TooManySubmissionsError.
+    """
+    limits = submitter.quotas
+    rows = await work.rows(
+        sa.select(form_quota.c.address, form_quota.c.full_at).where(
+            form_quota.c.form_id == form_id,
+            form_quota.c.address.in_([whose for whose, *_ in limits]),
+        )
+    )
+    full_at = {row.address: row.full_at for row in rows}
+    for whose, burst, interval in limits:
+        full = full_at.get(whose, work.now) - work.now
+        wait = full + interval - burst * interval
+        if wait > timedelta():
+            raise TooManySubmissionsError(burst, wait, full)
+
+
+async def take_quotas(
+    work: UnitOfWork, workspace_id: Id, form_id: Id, submitter: Submitter
+) -> None:
+    """Count a submission; others of the form wait for its transaction.
+
+    Raises TooManySubmissionsError where others took what was left.
+    """
+    limits = submitter.quotas
+    if not limits:
+        return
+    statement = insert(form_quota).values(
+        [
+            {
+                "workspace_id": workspace_id,
+                "form_id": form_id,
+                "address": whose,
+                "full_at": work.now + interval,
+            }
+            for whose, _, interval in limits
+        ]
+    )
+    later = sa.func.greatest(form_quota.c.full_at, work.now) + (
+        statement.excluded.full_at - work.now
+    )
+    furthest = sa.case(
+        *(
+            (form_quota.c.address == whose, work.now + burst * interval)
+            for whose, burst, interval in limits
+        )
+    )
+    statement = statement.on_conflict_do_update(
+        index_elements=["form_id", "address"], set_={"full_at": later}, where=later <= furthest
+    )
+    taken = await work.rows(statement.returning(form_quota.c.address))
+    if len(taken) < len(limits):
+        await check_quotas(work, form_id, submitter)
+        _, burst, interval = limits[0]
+        raise TooManySubmissionsError(burst, interval, burst * interval)
 
 
 async def create_form_item(
@@ -253,3 +373,53 @@ async def rewrite_questions(
         .where(form.c.workspace_id == workspace_id, form.c.item_id == item_id)
         .values(fields=fields, version=form.c.version + 1, updated_at=work.now)
     )
+
+
+_FILE = "forms.ndjson"
+_QUESTIONS = deferred_adapter(Questions)
+
+
+def _forms(workspace_id: Id) -> sa.Select[Any]:
+    return of_live_databases(workspace_id, form).where(
+        form.c.item_id.in_(live_items(workspace_id, ITEM.id))
+    )
+
+
+def _submissions(workspace_id: Id) -> sa.Select[Any]:
+    return sa.select(form_submission).where(
+        form_submission.c.workspace_id == workspace_id,
+        form_submission.c.form_id.in_(_forms(workspace_id).with_only_columns(form.c.id)),
+        form_submission.c.record_id.in_(live_records(workspace_id)),
+    )
+
+
+async def _with_surfaces(
+    work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]
+) -> Sequence[Row]:
+    """The rows; a form whose bundle has no surface for it gets an empty one."""
+    item_ids = [Id(row["item_id"]) for row in rows]
+    await create_missing(work, target.workspace_id, item_ids, SurfaceKind.FORM)
+    return rows
+
+
+FORMS = BundleKind(
+    name="form",
+    stage=Stage.CONTENT,
+    file=_FILE,
+    table=form,
+    rows=_forms,
+    references={"item_id": "item", "database_id": "database", "created_by_user_id": USER},
+    contents=("fields",),
+    lists=("fields",),
+    check=lambda row: shape_problem(_QUESTIONS, row["fields"], "fields"),
+    store=_with_surfaces,
+)
+
+SUBMISSIONS = BundleKind(
+    name="form_submission",
+    stage=Stage.CONTENT,
+    file=_FILE,
+    table=form_submission,
+    rows=_submissions,
+    references={"form_id": "form", "record_id": "record"},
+)

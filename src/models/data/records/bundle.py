@@ -7,10 +7,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
-from models.content.surfaces.bundle import surface_kinds
+from models.content.surfaces.commands import surface_kinds
 from models.core.base import Id
 from models.core.bundles import USER, BundleKind, Findings, ImportTarget, Row, Stage
-from models.data.fields.bundle import of_live_databases
+from models.data.fields.commands import of_live_databases
 from models.data.fields.rows import DATABASE, find_fields, live_databases, specs_of_rows
 from models.data.fields.rules.fields import DERIVED_KINDS, TITLE_KEY, FieldKind, FieldSpecs
 from models.data.fields.tables import field, removed_field

@@ -19,23 +19,9 @@ from models.data.fields.queries import load_schema, schema_of, schemas
 from models.data.fields.rules.fields import Schema
 from models.data.records import shapes
 from models.data.records.details import record_details, unseen_fields
+from models.data.records.rules.query import routes
 from models.data.records.rules.query.ordering import NEWEST_FIRST
 from models.data.records.rules.query.plan import Query, read_query
-from models.data.records.rules.query.routes import (
-    GroupRow,
-    Position,
-    Route,
-    can_go_along,
-    candidates,
-    count_up_to,
-    figures_of,
-    figures_statement,
-    groups_of,
-    groups_statement,
-    is_unpredictable,
-    pages,
-    sample,
-)
 from models.data.records.rules.writes import TRASH, StoredRecord
 from models.data.records.side_index import request_indexes
 from models.data.records.tables import Record, record, record_count
@@ -322,11 +308,12 @@ async def find_records(
         rows = await read_page(work, schema, query, route, page.after, page.fetch)
         figures = groups = None
         if query.figures:
-            row = await work.first(figures_statement(schema, query, route))
-            figures = figures_of(query, row)
+            row = await work.first(routes.figures_statement(schema, query, route))
+            figures = routes.figures_of(query, row)
         if query.levels:
-            groups = groups_of(
-                query, await work.rows(groups_statement(schema, query, route), of=GroupRow)
+            groups = routes.groups_of(
+                query,
+                await work.rows(routes.groups_statement(schema, query, route), of=routes.GroupRow),
             )
         colors = await _colors(work, schema, query, rows)
     shown = page.of(rows, query.order.position)
@@ -366,27 +353,32 @@ async def in_time() -> AsyncIterator[None]:
         raise
 
 
-async def choose_route(work: UnitOfWork, schema: Schema, query: Query) -> Route:
+async def choose_route(work: UnitOfWork, schema: Schema, query: Query) -> routes.Route:
     """The way to the records that reads the fewest, as far as the side index can tell."""
-    choices = candidates(schema, query)
-    along = Route(along=can_go_along(query))
+    choices = routes.candidates(schema, query)
+    along = routes.Route(along=routes.can_go_along(query))
     if not choices:
-        unsure = along.along and is_unpredictable(query)
-        if unsure and not await work.scalar(sample(schema, query, SAMPLE)):
-            return Route()
+        unsure = along.along and routes.is_unpredictable(query)
+        if unsure and not await work.scalar(routes.sample(schema, query, SAMPLE)):
+            return routes.Route()
         return along
-    counts = await work.first(sa.select(*(count_up_to(one, FEW + 1) for one in choices)))
+    counts = await work.first(sa.select(*(routes.count_up_to(one, FEW + 1) for one in choices)))
     assert counts is not None
     fewest, among = min(zip(counts, choices, strict=True), key=lambda pair: pair[0])
-    return Route(among=among) if fewest <= FEW else along
+    return routes.Route(among=among) if fewest <= FEW else along
 
 
 async def read_page(
-    work: UnitOfWork, schema: Schema, query: Query, route: Route, after: Position, most: int
+    work: UnitOfWork,
+    schema: Schema,
+    query: Query,
+    route: routes.Route,
+    after: routes.Position,
+    most: int,
 ) -> Sequence[Record]:
     """The next records after a position, `most` of them unless these are the last."""
     rows: list[Record] = []
-    for statement in pages(schema, query, route, after, most):
+    for statement in routes.pages(schema, query, route, after, most):
         rows += await work.rows(statement, of=Record)
         if len(rows) >= most:
             break

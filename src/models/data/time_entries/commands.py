@@ -19,16 +19,10 @@ from models.data.records import queries
 from models.data.time_entries import queries as time_entry_queries
 from models.data.time_entries import rules, shapes, writes
 from models.data.time_entries.tables import TimeEntry, time_entry
+from runtime import errors
 from runtime.clock import wire_timestamp
 from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
-from runtime.errors import (
-    ConflictError,
-    ConflictingMutationError,
-    DeniedError,
-    NotFoundError,
-    ValidationError,
-)
 from runtime.postgresql.statements import lock_name
 
 
@@ -60,11 +54,11 @@ async def find_target(
     an id, and for a field of something else than a record or of another kind than timer.
     """
     if field_id is not None and kind is not rules.TargetKind.DATABASE_RECORD:
-        raise ValidationError.at("fieldId", "is for time spent on a record")
+        raise errors.ValidationError.at("fieldId", "is for time spent on a record")
     if kind is rules.TargetKind.WORKSPACE:
         return _workspace_target(actor, target_id)
     if target_id is None:
-        raise ValidationError.at("targetId", f"must name the {kind.value.replace('_', ' ')}")
+        raise errors.ValidationError.at("targetId", f"must name the {kind.value.replace('_', ' ')}")
     if kind is rules.TargetKind.ITEM:
         return await _item_target(work, actor, target_id)
     return await _record_target(work, actor, target_id, field_id)
@@ -72,13 +66,13 @@ async def find_target(
 
 def _workspace_target(actor: Actor, target_id: Id | None) -> Target:
     if target_id not in {None, actor.workspace_id}:
-        raise NotFoundError("workspace")
+        raise errors.NotFoundError("workspace")
     return Target(kind=rules.TargetKind.WORKSPACE, id=actor.workspace_id)
 
 
 async def _item_target(work: UnitOfWork, actor: Actor, item_id: Id) -> Target:
     if await items.placement.level(work, actor, item_id) < Level.VIEW:
-        raise NotFoundError
+        raise errors.NotFoundError
     row = await items.find_item(work, actor.workspace_id, item_id)
     return Target(kind=rules.TargetKind.ITEM, id=item_id, title=row.title, item_id=item_id)
 
@@ -88,13 +82,13 @@ async def _record_target(
 ) -> Target:
     place = await queries.visible(work, [actor.workspace_id], record_id, actor.user_id)
     if place is None or level_on(place, actor.role) < Level.VIEW:
-        raise NotFoundError("record")
+        raise errors.NotFoundError("record")
     row = await queries.record_subject(work, actor.workspace_id, record_id)
     field = None
     if field_id is not None:
         field = await get_field(work, actor.workspace_id, row.database_id, field_id)
         if field.kind is not FieldKind.TIMER:
-            raise ValidationError.at("fieldId", "must be a timer field")
+            raise errors.ValidationError.at("fieldId", "must be a timer field")
     return Target(
         kind=rules.TargetKind.DATABASE_RECORD,
         id=record_id,
@@ -108,7 +102,7 @@ async def _record_target(
 def check_by_hand(field: FieldShape | None) -> None:
     """Raise `ValidationError` for a field whose time is taken by its clock alone."""
     if field is not None and not field.settings.get("allowManual", True):
-        raise ValidationError.at("fieldId", "only takes time from its timer")
+        raise errors.ValidationError.at("fieldId", "only takes time from its timer")
 
 
 async def lock_times(work: UnitOfWork, workspace_id: Id, user_id: Id) -> None:
@@ -154,7 +148,7 @@ async def refuse_overlap(
     )
     if met is not None:
         began = wire_timestamp(met.started_at)
-        raise ConflictError(f"This time overlaps the entry that started at {began}.")
+        raise errors.ConflictError(f"This time overlaps the entry that started at {began}.")
 
 
 _UNREPEATED = {"client_mutation_id", "on_active"}
@@ -229,7 +223,9 @@ async def make_room(
     if entry.status != rules.EntryStatus.ACTIVE:
         return
     if on_active is rules.OnActive.REJECT:
-        raise ConflictError("Another time entry is running; complete it first, or replace it.")
+        raise errors.ConflictError(
+            "Another time entry is running; complete it first, or replace it."
+        )
     end = max(entry.started_at, min(started_at, work.now))
     times = time_entry_queries.times_of(entry).end(end)
     await writes.complete_entry(
@@ -248,7 +244,7 @@ async def _repeated(
         time_entry_queries.named_entries(actor.workspace_id).where(*own), of=TimeEntry
     )
     if entry is not None and entry.mutation_digest != values["mutation_digest"]:
-        raise ConflictingMutationError(
+        raise errors.ConflictingMutationError(
             "This clientMutationId was used with another input. Choose a new one."
         )
     return entry
@@ -258,16 +254,16 @@ def _times(body: shapes.StartTimeEntry, now: datetime) -> rules.Times:
     """The times that the body says. Raises `ValidationError` for what does not go together."""
     mode, written = _mode(body), body.ended_at is not None
     if body.started_at is None and written:
-        raise ValidationError.at("startedAt", "is required with endedAt")
+        raise errors.ValidationError.at("startedAt", "is required with endedAt")
     if not written and (mode is rules.EntryMode.FIXED or body.source is rules.EntrySource.MANUAL):
-        raise ValidationError.at("endedAt", "is required for time entered manually")
+        raise errors.ValidationError.at("endedAt", "is required for time entered manually")
     if written and body.source is rules.EntrySource.TIMER:
-        raise ValidationError.at("endedAt", "cannot be set when a timer is started")
+        raise errors.ValidationError.at("endedAt", "cannot be set when a timer is started")
     target = rules.duration_of(body.target_duration_ms)
     if target is None and mode is rules.EntryMode.POMODORO:
         target = rules.POMODORO
     if target is None and mode in rules.TIMED_MODES:
-        raise ValidationError.at("targetDurationMs", "is required for a countdown")
+        raise errors.ValidationError.at("targetDurationMs", "is required for a countdown")
     times = rules.Times(
         started_at=body.started_at or now, mode=mode, target=target, ended_at=body.ended_at
     )
@@ -356,7 +352,7 @@ async def update_entry(
     if body.client_mutation_id is None or entry.update_mutation_id != body.client_mutation_id:
         for read in (expected_updated_at, body.expected_updated_at):
             if read is not None and read != entry.updated_at:
-                raise ConflictError("The time entry was changed since it was read.")
+                raise errors.ConflictError("The time entry was changed since it was read.")
         await _write_changes(work, actor, entry, body, fields)
     await fields.write()
     return await time_entry_queries.get_entry(work, actor.workspace_id, entry_id)
@@ -369,7 +365,7 @@ async def delete_entry(
     entry = await writes.hold_entry(work, actor.workspace_id, entry_id)
     _check_own(actor, entry)
     if expected_updated_at is not None and expected_updated_at != entry.updated_at:
-        raise ConflictError("The time entry was changed since it was read.")
+        raise errors.ConflictError("The time entry was changed since it was read.")
     await work.execute(
         sa.delete(time_entry).where(
             _entry.workspace_id == entry.workspace_id, _entry.id == entry.id
@@ -403,7 +399,7 @@ async def _write_changes(
     after = rules.next_status(before, body.action)
     changes = body.model_dump(exclude_unset=True, exclude=_NO_VALUES)
     if changes and before is rules.EntryStatus.DISCARDED:
-        raise ConflictError("The time entry is discarded and cannot be changed.")
+        raise errors.ConflictError("The time entry is discarded and cannot be changed.")
     times = _edited(
         entry, rules.moved_times(time_entry_queries.times_of(entry), before, after, work.now), body
     )
@@ -434,12 +430,12 @@ async def _write_changes(
 def _edited(entry: TimeEntry, times: rules.Times, body: shapes.UpdateTimeEntry) -> rules.Times:
     """The times with what the body says of them. Raises `ValidationError`."""
     if body.ended_at is not None and times.ended_at is None:
-        raise ValidationError.at("endedAt", "is only for the action complete")
+        raise errors.ValidationError.at("endedAt", "is only for the action complete")
     if body.ended_at is not None and entry.paused_at is not None:
         times = time_entry_queries.times_of(entry).end(body.ended_at)
     if "target_duration_ms" in body.model_fields_set:
         if body.target_duration_ms is None and writes.is_timed(entry):
-            raise ValidationError.at("targetDurationMs", f"is required for {an(entry.mode)}")
+            raise errors.ValidationError.at("targetDurationMs", f"is required for {an(entry.mode)}")
         times = replace(times, target=rules.duration_of(body.target_duration_ms))
     return times.move(body.started_at, body.ended_at)
 
@@ -451,7 +447,7 @@ async def _check_times(
     if body.started_at is None and body.ended_at is None:
         return
     if entry.field_id is not None and entry.database_id is not None:
-        with contextlib.suppress(NotFoundError):
+        with contextlib.suppress(errors.NotFoundError):
             check_by_hand(
                 await get_field(work, entry.workspace_id, entry.database_id, entry.field_id)
             )
@@ -478,10 +474,12 @@ async def _target_values(
     if entry.field_id is None:
         return values
     if target.database_id != entry.database_id:
-        raise ValidationError.at("targetId", "is in another database than the field of the entry")
+        raise errors.ValidationError.at(
+            "targetId", "is in another database than the field of the entry"
+        )
     return values | {name: getattr(entry, name) for name in ("field_id", "field_label_snapshot")}
 
 
 def _check_own(actor: Actor, entry: TimeEntry) -> None:
     if entry.user_id != actor.user_id and Scope.TIME_ENTRIES_MANAGE not in actor.scopes:
-        raise DeniedError(_FOREIGN)
+        raise errors.DeniedError(_FOREIGN)

@@ -1,25 +1,29 @@
-"""Creating, changing and deleting views; manifests are checked against current fields."""
+"""Creating, changing and deleting views; manifests are checked against current fields; bundles."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from pydantic import TypeAdapter
 
 from models.content.items.commands import rename_item
+from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import placement as item_placement
 from models.core.access.rules import Actor, Level
 from models.core.base import LONGEST_LABEL, Deleted, Id, JsonObject
+from models.core.bundles import USER, BundleKind, Row, Stage, shape_problem
 from models.core.keys import first_free, slug
 from models.core.problems import read_part
 from models.core.revisions import next_updated_at
-from models.data.fields.commands import share_schema
+from models.data.fields.commands import of_live_databases, share_schema
 from models.data.fields.queries import database_level, field_with_key, load_schema, seen_field
 from models.data.fields.rules.fields import FieldKind, Schema
 from models.data.views import shapes
 from models.data.views.queries import find_view, names_field
 from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
 from models.data.views.rules.manifest import read_manifest, without_field
+from models.data.views.shapes import Manifest
 from models.data.views.tables import View, view
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError, PlatformError, ValidationError
@@ -470,3 +474,35 @@ async def rewrite_manifest(
             updated_at=next_updated_at(view.c.updated_at, work.now),
         )
     )
+
+
+_MANIFEST = TypeAdapter(Manifest)
+
+
+def _rows(workspace_id: Id) -> sa.Select[Any]:
+    placed = view.c.item_id.in_(live_items(workspace_id, ITEM.id))
+    return of_live_databases(workspace_id, view).where(view.c.item_id.is_(None) | placed)
+
+
+def _problem(row: Row) -> str | None:
+    if row["kind"] not in set(ViewKind):
+        return f"unknown kind of view: {row['kind'][:50]}"
+    return shape_problem(_MANIFEST, row["manifest"], "manifest")
+
+
+VIEWS = BundleKind(
+    name="view",
+    stage=Stage.SCHEMA,
+    file="databases.ndjson",
+    table=view,
+    rows=_rows,
+    references={
+        "database_id": "database",
+        "item_id": "item",
+        "relation_field_id": "field",
+        "owner_user_id": USER,
+    },
+    required=("item_id", "owner_user_id"),
+    contents=("manifest",),
+    check=_problem,
+)

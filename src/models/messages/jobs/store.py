@@ -10,25 +10,14 @@ from sqlmodel import Field, SQLModel
 
 from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id, JsonObject
-from models.core.bounds import require_place
 from models.core.lifecycle import commands as lifecycle
-from models.core.lifecycle.commands import WorkTable
+from models.core.lifecycle.commands import WorkTable, require_place
 from models.core.purging import MAX_ROWS, purge
 from models.messages.jobs import rules
 from models.people.members import role_of
+from runtime import errors
 from runtime.crypto import sealed
 from runtime.database import UnitOfWork
-from runtime.errors import (
-    ConflictError,
-    DeniedError,
-    InProgressError,
-    InvalidError,
-    NotFoundError,
-    PlatformError,
-    UnsupportedError,
-    UpstreamError,
-    ValidationError,
-)
 from runtime.ids import least_id
 from runtime.postgresql.schema import Timestamp, listed, one_of, table_of
 from runtime.postgresql.statements import PreparedStatement
@@ -147,7 +136,7 @@ async def find_job(work: UnitOfWork, workspace_id: Id, family: Family, job_id: I
     parameters = {"workspace_id": workspace_id, "id": job_id, "family": family.value}
     found = await _JOB.first(work, parameters)
     if found is None:
-        raise NotFoundError(family.value.replace("-", " "))
+        raise errors.NotFoundError(family.value.replace("-", " "))
     return found
 
 
@@ -155,7 +144,7 @@ async def own_job(work: UnitOfWork, actor: Actor, family: Family, job_id: Id) ->
     """One job that the actor has asked for. Raises `NotFoundError`, also for the job of another."""
     job = await find_job(work, actor.workspace_id, family, job_id)
     if job.actor_user_id != actor.user_id:
-        raise NotFoundError(family.value.replace("-", " "))
+        raise errors.NotFoundError(family.value.replace("-", " "))
     return job
 
 
@@ -189,9 +178,9 @@ async def succeeded_job(
     if found.status == rules.JobStatus.SUCCEEDED:
         return found
     if found.status not in rules.OPEN_JOB:
-        raise ConflictError(found.error or failed)
+        raise errors.ConflictError(found.error or failed)
     if in_progress is not None:
-        raise InProgressError(in_progress)
+        raise errors.InProgressError(in_progress)
     return None
 
 
@@ -202,7 +191,7 @@ async def job_actor(work: UnitOfWork, job: JobRow) -> Actor:
     """
     role = await role_of(work, job.workspace_id, job.actor_user_id)
     if role is None:
-        raise DeniedError("The requester is no longer a member of the workspace.")
+        raise errors.DeniedError("The requester is no longer a member of the workspace.")
     principal = Principal(type=PrincipalType.SYSTEM, id=job.id, user_id=job.actor_user_id)
     return Actor(
         principal=principal,
@@ -212,24 +201,24 @@ async def job_actor(work: UnitOfWork, job: JobRow) -> Actor:
     )
 
 
-def refusal_of(job: JobRow) -> PlatformError | None:
+def refusal_of(job: JobRow) -> errors.PlatformError | None:
     """The refusal of a job (its row), as it was raised; None for one that was lost."""
     for refusal in _REFUSALS:
         if refusal.code == job.error_code:
             made = refusal.__new__(refusal)  # some say their sentence themselves
-            PlatformError.__init__(made, job.error or "")
+            errors.PlatformError.__init__(made, job.error or "")
             return made
     return None
 
 
-_REFUSALS: tuple[type[PlatformError], ...] = (
-    ConflictError,
-    DeniedError,
-    InvalidError,
-    NotFoundError,
-    UnsupportedError,
-    UpstreamError,
-    ValidationError,
+_REFUSALS: tuple[type[errors.PlatformError], ...] = (
+    errors.ConflictError,
+    errors.DeniedError,
+    errors.InvalidError,
+    errors.NotFoundError,
+    errors.UnsupportedError,
+    errors.UpstreamError,
+    errors.ValidationError,
 )
 
 

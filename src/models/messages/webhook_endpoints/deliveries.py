@@ -18,8 +18,8 @@ from models.messages.deliveries import commands
 from models.messages.deliveries.rules import EXPIRED, DeliveryChannel
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.webhook_endpoints.queries import WebhookEndpoint, webhook_endpoint
 from models.messages.webhook_endpoints.rules import DISABLED, DisabledReason, is_given_up
+from models.messages.webhook_endpoints.store import WebhookEndpoint, webhook_endpoint
 from models.messages.workspace_events import log
 from models.messages.workspace_events.rules import EventType
 from models.people.members import members_with

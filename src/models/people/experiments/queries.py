@@ -11,8 +11,8 @@ from sqlalchemy.dialects.postgresql import BYTEA, JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.core.bounds import Bound
 from models.core.pagination import PageRequest
+from models.core.repository import Bound
 from models.people.experiments import rules, shapes
 from runtime.database import UnitOfWork, columns_of
 from runtime.postgresql.schema import Timestamp, one_of, partial_index, table_of

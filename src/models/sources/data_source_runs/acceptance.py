@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from models.core.access.rules import Actor, Level, Scope, level_on
 from models.core.base import Id, JsonObject
-from models.core.bounds import require_place
 from models.core.lifecycle import commands as lifecycle
+from models.core.lifecycle.commands import require_place
 from models.core.schedules.commands import scheduled, set_next_run
 from models.core.schedules.timetables import due_run_id, fire_note
 from models.data.fields.queries import require_edit

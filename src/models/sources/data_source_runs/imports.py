@@ -13,10 +13,10 @@ from models.content.files.queries import readable_file
 from models.content.items.commands import check_parent
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.bounds import require_place
 from models.core.lifecycle import commands as lifecycle
+from models.core.lifecycle.commands import require_place
 from models.data.fields.queries import require_edit
-from models.sources.connections.queries import get_connection
+from models.sources.connections.store import get_connection
 from models.sources.data_source_runs import rules
 from models.sources.data_source_runs.acceptance import start_run
 from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS, SourceRunRow
@@ -27,13 +27,9 @@ from models.sources.data_source_runs.targets import DENIED
 from models.sources.data_sources.commands import Read, accept_reading, check_fields, checked_target
 from models.sources.data_sources.rules import DataSourceKind, RemovedRows, WriteMode, check_use
 from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat, format_named
+from runtime import errors
 from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
-from runtime.errors import (
-    ConflictingMutationError,
-    InProgressError,
-    ValidationError,
-)
 from runtime.temporal.families import Family
 
 _MODES: Mapping[rules.ImportMode, WriteMode] = {
@@ -122,7 +118,7 @@ def _plan(
 async def _check_target(work: UnitOfWork, actor: Actor, body: ImportSpreadsheet) -> None:
     check_fields(body.fields, body.key_fields)
     if body.mode is rules.ImportMode.UPSERT and not body.key_fields:
-        raise ValidationError.at("keyFields", "Required for upsert.")
+        raise errors.ValidationError.at("keyFields", "Required for upsert.")
     if body.target_database_id is not None:
         await require_edit(work, actor, body.target_database_id, DENIED)
     else:
@@ -163,11 +159,11 @@ async def _earlier(
     if run is None:
         return run_id
     if run.plan["digest"] != digest:
-        raise ConflictingMutationError(
+        raise errors.ConflictingMutationError(
             "This clientMutationId was used with a different input. Use a new one."
         )
     if run.status != rules.DataSourceRunStatus.SUCCEEDED and run.id != run_id:
-        raise InProgressError("The import with this clientMutationId is still running.")
+        raise errors.InProgressError("The import with this clientMutationId is still running.")
     return run.id
 
 
@@ -232,7 +228,7 @@ async def _connection(
 
 def _required(value: object, name: str, kind: rules.ImportKind) -> None:
     if value is None:
-        raise ValidationError.at(name, f"Required for imports of the kind {kind.value}.")
+        raise errors.ValidationError.at(name, f"Required for imports of the kind {kind.value}.")
 
 
 async def _file(work: UnitOfWork, actor: Actor, body: ImportSource) -> JsonObject:
@@ -240,7 +236,9 @@ async def _file(work: UnitOfWork, actor: Actor, body: ImportSource) -> JsonObjec
     assert body.file_id is not None
     found = await readable_file(work, actor, body.file_id)
     if found.byte_size > MAX_FILE_BYTES:
-        raise ValidationError.at("fileId", f"must be at most {MAX_FILE_BYTES // 1024**2} MiB")
+        raise errors.ValidationError.at(
+            "fileId", f"must be at most {MAX_FILE_BYTES // 1024**2} MiB"
+        )
     file_format = body.format or format_named(found.name, found.mime_type)
     return {"fileId": str(body.file_id), "format": _known(file_format).value}
 
@@ -259,7 +257,7 @@ def _url(body: ImportSource) -> tuple[DataSourceKind, JsonObject]:
 
 def _inline(body: ImportSource) -> JsonObject:
     if [body.content, body.text, body.rows].count(None) != 2:
-        raise ValidationError.at(
+        raise errors.ValidationError.at(
             "content", "Set exactly one of `content` (base64), `text` and `rows`."
         )
     if body.rows is not None:
@@ -269,9 +267,11 @@ def _inline(body: ImportSource) -> JsonObject:
     try:
         base64.b64decode(content, validate=True)
     except binascii.Error:
-        raise ValidationError.at("content", "must be base64; use `text` for plain text") from None
+        raise errors.ValidationError.at(
+            "content", "must be base64; use `text` for plain text"
+        ) from None
     if body.format is None:
-        raise ValidationError.at(
+        raise errors.ValidationError.at(
             "format", "Required with `content` and `text`, for example csv or json."
         )
     return {"content": content, "format": body.format.value}
@@ -280,7 +280,7 @@ def _inline(body: ImportSource) -> JsonObject:
 def _known(file_format: TableFormat | None) -> TableFormat:
     if file_format is None:
         known = ", ".join(TableFormat)
-        raise ValidationError.at("format", f"Unknown from the name. Set one of: {known}.")
+        raise errors.ValidationError.at("format", f"Unknown from the name. Set one of: {known}.")
     return file_format
 
 

@@ -25,16 +25,8 @@ from models.sources.data_source_runs.lifecycle import SourceRunRow
 from models.sources.data_source_runs.rules import OPEN_RUN, Stage
 from models.sources.data_source_runs.tables import RunRejection, data_source_run, run_rejection
 from models.sources.tabular.rules.problems import ErrorKind
+from runtime import errors
 from runtime.database import UnitOfWork, columns_of
-from runtime.errors import (
-    ConflictError,
-    DeniedError,
-    InProgressError,
-    NotFoundError,
-    PlatformError,
-    UpstreamError,
-    ValidationError,
-)
 from runtime.temporal.families import Family
 
 _NAMED = 10
@@ -167,7 +159,7 @@ async def get_import(
     )
     row = await work.first(statement, of=SourceRunRow)
     if row is None or (row.actor_user_id != actor.user_id and actor.role not in MANAGERS):
-        raise NotFoundError("import")
+        raise errors.NotFoundError("import")
     shown = {**columns_of(row), **shown_of(row), "result": None}
     detail = shapes.SpreadsheetImportDetail.model_validate(shown)
     if row.result is not None:
@@ -202,10 +194,10 @@ def _result(run: SourceRunRow, result: JsonObject) -> shapes.SpreadsheetImportRe
     )
 
 
-_CLASSES: Mapping[ErrorKind, type[PlatformError]] = {
-    ErrorKind.CANCELLED: ConflictError,
-    ErrorKind.INTERNAL: UpstreamError,
-    ErrorKind.WRITE: DeniedError,
+_CLASSES: Mapping[ErrorKind, type[errors.PlatformError]] = {
+    ErrorKind.CANCELLED: errors.ConflictError,
+    ErrorKind.INTERNAL: errors.UpstreamError,
+    ErrorKind.WRITE: errors.DeniedError,
 }
 """The errors that answer a failed import; what is wrong with its input is a validation error."""
 
@@ -222,11 +214,11 @@ async def import_outcome(
     if found.result is not None:
         return found.result
     if found.status not in OPEN_RUN:
-        raise _CLASSES.get(found.error_kind or ErrorKind.INTERNAL, ValidationError)(
+        raise _CLASSES.get(found.error_kind or ErrorKind.INTERNAL, errors.ValidationError)(
             found.error or "The import was cancelled."
         )
     if last:
-        raise InProgressError("The import is still running. Try again for its result.")
+        raise errors.InProgressError("The import is still running. Try again for its result.")
     return None
 
 

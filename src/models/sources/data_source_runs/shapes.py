@@ -8,7 +8,7 @@ from pydantic import Field, WithJsonSchema
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape
 from models.core.http_requests import CallableUrl, Headers
 from models.core.openapi import TEMPORAL, object_of
-from models.core.pauses.queries import WAITING_FOR
+from models.core.pauses.store import WAITING_FOR
 from models.data.fields.rules.fields import FieldKind
 from models.sources.data_source_runs import rules
 from models.sources.data_sources.queries import KeyField

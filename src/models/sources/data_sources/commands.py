@@ -26,19 +26,12 @@ from models.data.fields.rules.settings import read_settings
 from models.data.fields.shapes import CreateField
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.store import accept_job, find_job, forget_job, purge_jobs
-from models.sources.connections.queries import get_connection
+from models.sources.connections.store import get_connection
 from models.sources.data_sources import queries, rules
 from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
 from models.sources.data_sources.tables import data_source
+from runtime import errors
 from runtime.database import UnitOfWork
-from runtime.errors import (
-    ConflictError,
-    Detail,
-    InProgressError,
-    InternalError,
-    UpstreamError,
-    ValidationError,
-)
 from runtime.ids import new_id, parse_id
 from runtime.temporal.families import Family
 
@@ -100,7 +93,7 @@ async def update_data_source(
     """
     row = await queries.find_data_source(work, actor.workspace_id, data_source_id)
     if "target_database_id" in body.model_fields_set and body.target_database_id is None:
-        raise ValidationError.at("targetDatabaseId", "A data source always has a target.")
+        raise errors.ValidationError.at("targetDatabaseId", "A data source always has a target.")
     await _check_target(work, actor, body.target_database_id)
     if body.target_database_id is None and body.model_fields_set & _WRITING:
         # Its schedule writes in the name of who created it, not of who changes what is written.
@@ -123,7 +116,7 @@ async def update_data_source(
         statement = statement.where(data_source.c.updated_at == expected_updated_at)
     written = await work.execute(statement)
     if written.rowcount == 0:
-        raise ConflictError("The data source changed since you read it. Read it again.")
+        raise errors.ConflictError("The data source changed since you read it. Read it again.")
     if "label" in body.model_fields_set:
         await item_commands.rename_item(work, actor, row.item_id, body.label)
     if body.model_fields_set & _SCHEDULING:
@@ -238,22 +231,26 @@ def check_fields(fields: Sequence[rules.FieldMapping], key_fields: Iterable[str]
     labels = {mapping.field_key: mapping.label for mapping in fields}
     for place, (key, mapping) in enumerate(zip(keys, fields, strict=True)):
         if key in keys[:place]:
-            raise ValidationError.at(f"fields.{place}.fieldKey", "Another column fills this field.")
+            raise errors.ValidationError.at(
+                f"fields.{place}.fieldKey", "Another column fills this field."
+            )
         _check_new_field(mapping, f"fields.{place}")
     for place, key in enumerate(key_fields):
         if keys and key not in keys:
             reason = f"No column fills this field; {nearest_known(key, keys, labels)}."
-            raise ValidationError.at(f"keyFields.{place}", reason)
+            raise errors.ValidationError.at(f"keyFields.{place}", reason)
         if not re.match(PATTERN, key):
             reason = "Invalid field key. Use `suggestedKey` of the preview."
-            raise ValidationError.at(f"keyFields.{place}", reason)
+            raise errors.ValidationError.at(f"keyFields.{place}", reason)
 
 
 def _check_new_field(mapping: rules.FieldMapping, path: str) -> None:
     """Refuse options and settings that no field of the kind has."""
-    problems: list[Detail] = []
+    problems: list[errors.Detail] = []
     if mapping.options is not None and mapping.kind not in OPTION_KINDS:
-        problems.append(Detail(f"{path}.options", f"A {mapping.kind.value} field has no options."))
+        problems.append(
+            errors.Detail(f"{path}.options", f"A {mapping.kind.value} field has no options.")
+        )
     options = new_options(mapping.options or (), new_id, f"{path}.options", problems)
     keys = [option.key for option in options]
     read = read_settings(mapping.kind, mapping.settings or {}, keys, f"{path}.settings")
@@ -373,11 +370,11 @@ async def preview_outcome(
     if job.status == JobStatus.SUCCEEDED:
         return queries.DataSourcePreview.model_validate(job.result)
     if job.status not in OPEN_JOB:
-        if job.error is None or job.error_code == InternalError.code:
-            raise UpstreamError(job.error or "The source could not be read. Try again.")
-        raise ValidationError.at("config", job.error)
+        if job.error is None or job.error_code == errors.InternalError.code:
+            raise errors.UpstreamError(job.error or "The source could not be read. Try again.")
+        raise errors.ValidationError.at("config", job.error)
     if last:
-        raise InProgressError("The source is slow to respond. Try again.")
+        raise errors.InProgressError("The source is slow to respond. Try again.")
     return None
 
 

@@ -7,10 +7,10 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Actor
 from models.core.base import Deleted, Id
-from models.core.pauses.queries import MOST_COUNTED, PauseShape
 from models.core.pauses.rules import PauseState
+from models.core.pauses.store import MOST_COUNTED, PauseShape
 from models.core.revisions import next_updated_at
-from models.sources.connections.queries import get_connection
+from models.sources.connections.store import get_connection
 from models.sources.outbound_limits import queries
 from models.sources.outbound_limits.rules import LEASE
 from models.sources.outbound_limits.tables import (

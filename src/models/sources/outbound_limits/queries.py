@@ -10,9 +10,9 @@ from pydantic import Field
 from models.core.access.rules import Actor
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape, example
 from models.core.pagination import Listed, PageRequest
-from models.core.pauses.queries import WaitCause, WaitKind
 from models.core.pauses.rules import PauseCause
-from models.sources.connections.queries import seen_connections
+from models.core.pauses.store import WaitCause, WaitKind
+from models.sources.connections.store import seen_connections
 from models.sources.outbound_limits import rules
 from models.sources.outbound_limits.tables import outbound_call, outbound_place
 from models.sources.outbound_limits.turns import HAS_LINE

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.core.bounds import Bound
+from models.core.repository import Bound
 from runtime.postgresql.schema import Timestamp, partial_index, same_workspace, table_of
 
 _ONE_PLACE = "(host IS NULL) <> (connection_id IS NULL)"

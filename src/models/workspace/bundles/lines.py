@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import BYTEA, JSONB
 
 from models.core.base import Id, JsonObject
 from models.core.bundles import BundleKind, Findings, Row
-from models.data.fields.bundle import DATABASES
+from models.data.fields.commands import DATABASES
 from models.workspace.bundles.registry import KIND_OF, KINDS
 from models.workspace.bundles.rules import Manifest
 from runtime.database import UnitOfWork

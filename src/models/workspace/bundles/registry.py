@@ -14,13 +14,13 @@ from models.content.files.commands import FILES
 from models.content.grants import GRANTS
 from models.content.items.commands import ITEMS
 from models.core.bundles import BundleKind, Stage
-from models.data.fields.bundle import DATABASES, FIELDS
-from models.data.forms.bundle import FORMS, SUBMISSIONS
+from models.data.fields.commands import DATABASES, FIELDS
+from models.data.forms.commands import FORMS, SUBMISSIONS
 from models.data.record_comments import RECORD_COMMENTS
 from models.data.record_templates import RECORD_TEMPLATES
 from models.data.records.bundle import BLOCKS, LINKS, RECORDS, SURFACE_COMMENTS, SURFACES
 from models.data.time_entries.bundle import TIME_ENTRIES
-from models.data.views.bundle import VIEWS
+from models.data.views.commands import VIEWS
 from models.people.home_layouts import HOME_LAYOUTS
 from models.people.members import MEMBERS
 from models.sources.data_sources.tables import DATA_SOURCES

@@ -18,9 +18,9 @@ from pydantic import JsonValue
 from models.automation.automations.rules.language.bindings import written
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
-from models.core.bounds import Bound
 from models.core.http_requests import hidden
 from models.core.lifecycle import commands as lifecycle
+from models.core.repository import Bound
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, about, notify
 from models.people.members import members_with
@@ -37,15 +37,9 @@ from models.workspace.changes.tables import (
     dry_run_change,
     request_place,
 )
+from runtime import errors
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.errors import (
-    ConflictError,
-    DeniedError,
-    NotFoundError,
-    PayloadTooLargeError,
-    PlatformError,
-)
 from runtime.redaction import without_named_secrets
 
 MAX_BODY = 256 * 1024
@@ -68,7 +62,7 @@ ProposalRow: TypeAlias = ChangeSet
 """The row of a change set with a request."""
 
 
-class OutdatedProposalError(ConflictError):
+class OutdatedProposalError(errors.ConflictError):
     """Something that the request would change was changed after it was proposed."""
 
     retryable = False
@@ -82,14 +76,14 @@ class OutdatedProposalError(ConflictError):
         )
 
 
-class RefusedProposalError(ConflictError):
+class RefusedProposalError(errors.ConflictError):
     """The operation refuses the request that was proposed."""
 
     retryable = False
     advice = "Reject the changes, and propose another request."
     code = "refused_proposal"
 
-    def __init__(self, refusal: PlatformError) -> None:
+    def __init__(self, refusal: errors.PlatformError) -> None:
         super().__init__(f"The request is refused with {refusal.status}: {refusal.message}"[:1_000])
 
 
@@ -111,7 +105,7 @@ class SentRequest:
     def check_size(self) -> None:
         """Raise PayloadTooLargeError for a body that is not kept."""
         if len(self.body) > MAX_BODY:
-            raise PayloadTooLargeError(
+            raise errors.PayloadTooLargeError(
                 f"The body of a proposed request can have at most {MAX_BODY // 1024} KiB."
             )
 
@@ -226,9 +220,9 @@ async def as_proposed(
         await _capture(work, "on")
     try:
         yield
-    except (DeniedError, NotFoundError):
+    except (errors.DeniedError, errors.NotFoundError):
         raise
-    except PlatformError as refusal:
+    except errors.PlatformError as refusal:
         raise RefusedProposalError(refusal) from refusal
     async with undone(work):
         trial = await trial_of(work, actor.principal, actor)

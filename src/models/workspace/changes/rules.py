@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeGuard
 
 from pydantic import Field, JsonValue
 
-from models.automation.actions.shapes import CreateAction
+from models.automation.actions.rules import CreateAction
 from models.automation.automations import shapes as automation_shapes
 from models.content.items.rules import ItemKind
 from models.content.items.shapes import MoveItem, UpdateItem

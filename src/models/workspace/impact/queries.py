@@ -23,17 +23,15 @@ from models.content.surfaces.queries import block_definitions
 from models.core.access.rules import Actor, Scope
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Shape, example
 from models.core.references import rules as reference_rules
-from models.data.fields.queries import inverse_of, seen_field
-from models.data.fields.references import field_definitions
+from models.data.fields.queries import field_definitions, inverse_of, seen_field
 from models.data.fields.rules.fields import FieldKind
 from models.data.fields.shapes import FieldShape
 from models.data.forms.queries import form_definitions
 from models.data.record_templates import template_definitions
-from models.data.views.queries import seen_view
-from models.data.views.references import view_definitions
-from models.messages.webhook_endpoints.queries import get_endpoint
+from models.data.views.queries import seen_view, view_definitions
+from models.messages.webhook_endpoints.store import get_endpoint
 from models.people.members import get_member
-from models.sources.connections.queries import get_connection
+from models.sources.connections.store import get_connection
 from models.sources.data_sources.queries import data_source_definitions
 from models.sources.mounts.queries import mount_definitions
 from models.workspace.share_links.links import link_definitions

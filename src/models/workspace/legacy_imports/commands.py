@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from models.content.files.rules import Content
 from models.core.access.rules import Principal
 from models.core.base import Id
-from models.core.bounds import require_place_of
 from models.core.lifecycle import commands as lifecycle
+from models.core.lifecycle.commands import require_place_of
 from models.people.workspaces import is_open_workspace
 from models.workspace.legacy_imports import executions, queries, rules
 from models.workspace.legacy_imports.tables import (

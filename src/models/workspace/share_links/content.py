@@ -29,8 +29,7 @@ from models.data.records.shapes import RecordGroup, RecordQuery
 from models.data.views.queries import view_definition
 from models.people.members import role_of
 from models.workspace.share_links import shapes
-from models.workspace.share_links.tables import ShareLink
-from models.workspace.share_links.visitors import Visitor, live_link
+from models.workspace.share_links.visitors import ShareLink, Visitor, live_link
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, UnsupportedError, ValidationError

@@ -14,9 +14,8 @@ from models.core.pagination import PageRequest
 from models.core.references.rules import Definition, Sought, SubjectKind, named_at
 from models.people.api_keys import check_expiry
 from models.people.workspaces import live_workspace_of
-from models.workspace.share_links import shapes
-from models.workspace.share_links.tables import ShareLink, share_link
-from models.workspace.share_links.visitors import SHAREABLE, maker_sees, new_token
+from models.workspace.share_links import shapes, visitors
+from models.workspace.share_links.visitors import share_link
 from runtime.clock import truncate
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, columns_of
@@ -38,9 +37,9 @@ async def create_share_link(
     """
     check_expiry(body.expires_at, work.now)
     item = await find_item(work, actor.workspace_id, item_id)
-    if ItemKind(item.kind) not in SHAREABLE:
+    if ItemKind(item.kind) not in visitors.SHAREABLE:
         raise UnsupportedError(f"Items of the kind {item.kind} can't be shared.")
-    token = new_token()
+    token = visitors.new_token()
     values = {
         "id": link_id,
         "workspace_id": actor.workspace_id,
@@ -55,7 +54,7 @@ async def create_share_link(
         "created_at": work.now,
     }
     (made,) = await work.rows(
-        sa.insert(share_link).values(values).returning(*share_link.c), of=ShareLink
+        sa.insert(share_link).values(values).returning(*share_link.c), of=visitors.ShareLink
     )
     shown = link_body(made, opens=True)
     return shapes.IssuedShareLink(**dict(shown), token=token, share_url=f"{shown.url}#{token}")
@@ -78,7 +77,7 @@ async def revoke_share_link(
         .values(revoked_at=sa.func.coalesce(share_link.c.revoked_at, work.now))
         .returning(*share_link.c),
         "share link",
-        of=ShareLink,
+        of=visitors.ShareLink,
     )
     return link_body(revoked, opens=False)
 
@@ -99,10 +98,10 @@ async def list_share_links(
         share_link.c.workspace_item_id == item_id,
     )
     link_page = await page.descending(
-        work, statement, share_link.c.created_at, share_link.c.id, of=ShareLink
+        work, statement, share_link.c.created_at, share_link.c.id, of=visitors.ShareLink
     )
     creators = {row.created_by_user_id: row for row in link_page.items if may_open(row, work.now)}
-    seeing = {user_id for user_id, row in creators.items() if await maker_sees(work, row)}
+    seeing = {user_id for user_id, row in creators.items() if await visitors.maker_sees(work, row)}
     links = [
         link_body(row, opens=row.created_by_user_id in seeing and may_open(row, work.now))
         for row in link_page.items
@@ -119,7 +118,7 @@ async def link_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Se
             share_link.c.workspace_id == actor.workspace_id,
             share_link.c.workspace_item_id == sought.item_id,
         ),
-        of=ShareLink,
+        of=visitors.ShareLink,
     )
     return [
         Definition(
@@ -135,14 +134,14 @@ async def link_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Se
     ]
 
 
-def may_open(row: ShareLink, now: datetime) -> bool:
+def may_open(row: visitors.ShareLink, now: datetime) -> bool:
     """True when a link has neither been revoked nor expired nor been used up."""
     used_up = row.max_uses is not None and row.use_count >= row.max_uses
     expired = row.expires_at is not None and row.expires_at <= now
     return row.revoked_at is None and not used_up and not expired
 
 
-def link_body(row: ShareLink, *, opens: bool) -> shapes.ShareLinkBody:
+def link_body(row: visitors.ShareLink, *, opens: bool) -> shapes.ShareLinkBody:
     """A row of the table as the interface shows it."""
     shown = {**columns_of(row), "url": f"/v1/share/{row.id}", "open": opens}
     return shapes.ShareLinkBody.model_validate(shown)

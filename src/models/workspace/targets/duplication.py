@@ -22,8 +22,7 @@ from models.content.surfaces.commands import copy_surface
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.problems import read_part
-from models.data.database_copies.commands import accept_copy
-from models.data.database_copies.queries import DuplicateDatabase, copy_outcome
+from models.data.database_copies.commands import DuplicateDatabase, accept_copy, copy_outcome
 from models.data.forms.commands import copy_form
 from models.data.views.commands import create_item_view
 from models.data.views.queries import view_definition

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
-from models.automation.actions.shapes import CreateAction
+from models.automation.actions.rules import CreateAction
 from models.automation.actions.store import create_action
 from models.automation.automations.commands import create_automation
 from models.automation.automations.commands import set_label as set_automation_label
@@ -33,7 +33,7 @@ from models.data.forms.queries import get_form
 from models.data.views.commands import create_item_view
 from models.data.views.commands import set_label as set_view_label
 from models.data.views.queries import get_view
-from models.sources.data_source_overviews import detail as data_source_detail
+from models.sources.data_source_runs.overviews import detail as data_source_detail
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.queries import CreateDataSource
 from models.sources.data_sources.schedules import data_source_renamed

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.automation.actions.shapes import ActionDetail
+from models.automation.actions.rules import ActionDetail
 from models.automation.automations.shapes import AutomationDetail
 from models.content.files.queries import StoredFile
 from models.content.items.rules import AccessMode, ItemKind
@@ -16,7 +16,7 @@ from models.data.databases.shapes import DatabaseDetail
 from models.data.fields.shapes import FieldShape
 from models.data.forms.shapes import FormDetail
 from models.data.views.shapes import ViewShape
-from models.sources.data_source_overviews import DataSourceDetail
+from models.sources.data_source_runs.overviews import DataSourceDetail
 from models.sources.mounts.queries import MountDetail
 
 TargetDetail = (

@@ -9,10 +9,14 @@ from sqlalchemy import delete, insert, select, update
 from models.automation.alert_rules.queries import alert_rule
 from models.automation.automation_runs.tables import automation_run
 from models.core.base import Id
-from models.sources.connections.commands import create_connection, delete_connection
-from models.sources.connections.queries import note_failure, note_success
 from models.sources.connections.shapes import CreateConnection
-from models.sources.connections.tables import failing_connection
+from models.sources.connections.store import (
+    create_connection,
+    delete_connection,
+    failing_connection,
+    note_failure,
+    note_success,
+)
 from models.workspace.system import beat, leave, worker_process
 from runtime.clock import utc_now
 from runtime.ids import new_id

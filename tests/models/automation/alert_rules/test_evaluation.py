@@ -11,8 +11,7 @@ from sqlalchemy import select, text, update
 
 from models.automation.alert_rules import commands, evaluation, queries
 from models.automation.alert_rules.queries import alert_firing, alert_rule, purge_firings
-from models.automation.alert_rules.rules import UNSEEN_RUN
-from models.automation.alert_rules.shapes import QueueAgeCondition, UpdateAlertRule
+from models.automation.alert_rules.shapes import UNSEEN_RUN, QueueAgeCondition, UpdateAlertRule
 from models.automation.automations.queries import AUTOMATION
 from models.content.items.tables import item
 from models.core.access.rules import Role
@@ -21,9 +20,8 @@ from models.core.pagination import PageRequest
 from models.messages.deliveries.commands import delivery
 from models.messages.notifications.queries import notification
 from models.people.workspaces import workspace_member
-from models.sources.connections.commands import create_connection
-from models.sources.connections.queries import note_failure, note_success
 from models.sources.connections.shapes import CreateConnection
+from models.sources.connections.store import create_connection, note_failure, note_success
 from runtime.clock import utc_now
 from runtime.errors import NotFoundError
 from tests.support.ageing import make_automation, purged

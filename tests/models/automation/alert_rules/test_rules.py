@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import ValidationError
 
-from models.automation.alert_rules.rules import (
+from models.automation.alert_rules.shapes import (
     AlertChange,
     AlertState,
     change_of,
     minutes_since,
+    read_condition,
     spoken,
 )
-from models.automation.alert_rules.shapes import read_condition
 
 NOON = datetime(2026, 5, 17, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -24,8 +24,8 @@ from models.automation.automations import commands as automations
 from models.automation.automations.shapes import CreateAutomation, PublishAutomation
 from models.core.base import Id
 from models.core.pauses.intents import pause, resting_intent
-from models.core.pauses.queries import PauseWork, ResumeWork
 from models.core.pauses.rules import PauseSubject
+from models.core.pauses.store import PauseWork, ResumeWork
 from models.workspace import pauses
 from runtime.database import Database, UnitOfWork
 from runtime.temporal.outbox import Intent, outbox

@@ -12,8 +12,7 @@ from activities.jobs.transactions import DONE, FAILED, MORE
 from models.content.items.tables import item, item_grant
 from models.core.access.rules import Actor, Level, Role, Scope
 from models.core.base import JsonObject
-from models.data.database_copies.commands import accept_copy
-from models.data.database_copies.queries import DuplicateDatabase
+from models.data.database_copies.commands import DuplicateDatabase, accept_copy
 from models.data.fields.tables import database as database_table
 from models.data.records.tables import record, record_link
 from models.messages.jobs.store import job

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, update
 
-from models.data.databases.tables import conversion_value
+from models.data.databases.field_conversion import conversion_value
 from models.messages.jobs.store import job, purge_jobs
 from models.sources.data_sources.commands import purge_previews
 from models.sources.provider_calls import purge_calls

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import update
 
 from models.core.base import Id
-from models.sources.connections.commands import create_connection
 from models.sources.connections.shapes import CreateConnection
+from models.sources.connections.store import create_connection
 from models.sources.outbound_limits import turns
 from models.sources.outbound_limits.commands import create_limit
 from models.sources.outbound_limits.queries import CreateOutboundLimit, waits_of

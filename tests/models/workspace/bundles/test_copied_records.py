@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from models.content.items.commands import ITEMS
 from models.core.base import Id
-from models.data.fields.bundle import DATABASES
+from models.data.fields.commands import DATABASES
 from models.data.records.bundle import RECORDS
 from models.data.records.tables import record
 from models.workspace.bundles.applying import insert_rows

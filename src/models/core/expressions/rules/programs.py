@@ -18,14 +18,8 @@ from cel_expr_python.ext import ext_math, ext_optional, ext_strings
 from google.protobuf.message import DecodeError
 from pydantic import JsonValue
 
-from models.core.expressions.rules import cel_text, checks, syntax
+from models.core.expressions.rules import cel_text, checks, errors, syntax
 from models.core.expressions.rules.cel_text import names, tokens
-from models.core.expressions.rules.errors import (
-    ExpressionError,
-    ExpressionLimitError,
-    MissingKeyError,
-    OptionalResultError,
-)
 from models.core.expressions.rules.functions import FUNCTIONS
 from models.core.expressions.rules.json_values import ResultReader
 from models.core.problems import nearest_known
@@ -125,14 +119,14 @@ def parsed(text: str) -> syntax.Message:
     Raises ExpressionError for a text that is none.
     """
     if len(text) > MAX_LENGTH:
-        raise ExpressionError(f"The expression has more than {MAX_LENGTH} characters.")
+        raise errors.ExpressionError(f"The expression has more than {MAX_LENGTH} characters.")
     try:
         serialized = _library(_NO_VARIABLES).compile(text, disable_check=True).serialize()
         return syntax.read_tree(serialized).message
     except DecodeError:
-        raise ExpressionError("The expression chains too many calls on one value.") from None
+        raise errors.ExpressionError("The expression chains too many calls on one value.") from None
     except (RuntimeError, ValueError, TypeError) as error:
-        raise ExpressionError(compile_message(str(error), text, ())) from None
+        raise errors.ExpressionError(compile_message(str(error), text, ())) from None
 
 
 class Program:
@@ -146,9 +140,9 @@ class Program:
         Raises WouldBlockError as `check_turn`: a long text takes a tenth of a second.
         """
         if not text.strip():
-            raise ExpressionError("The expression is empty.")
+            raise errors.ExpressionError("The expression is empty.")
         if len(text) > MAX_LENGTH:
-            raise ExpressionError(
+            raise errors.ExpressionError(
                 f"The expression has {len(text)} characters; at most {MAX_LENGTH} are allowed."
             )
         check_turn(len(text))
@@ -165,16 +159,18 @@ class Program:
             serialized = self._compiled.serialize()
             self._tree = syntax.read_tree(serialized).root
         except DecodeError:
-            raise ExpressionError("The expression chains too many calls on one value.") from None
+            raise errors.ExpressionError(
+                "The expression chains too many calls on one value."
+            ) from None
         except (RuntimeError, ValueError, TypeError) as error:
             variables = [name for name, _ in surrounding.variables]
-            raise ExpressionError(compile_message(str(error), text, variables)) from None
+            raise errors.ExpressionError(compile_message(str(error), text, variables)) from None
         self._exact = _in_decimals(surrounding, serialized) or self._compiled
 
     def require_value(self) -> None:
         """Raises ExpressionError for a text that can have no value, as far as constants tell."""
         if problem := checks.constant_problem(self._tree, self._of_part, self._of_text):
-            raise ExpressionError(problem)
+            raise errors.ExpressionError(problem)
 
     def _of_part(self, part: syntax.Message) -> checks.Outcome | None:
         if not checks.is_small(part, _NO_DATA):
@@ -213,7 +209,7 @@ class Program:
         try:
             answer = _processes.call(run_apart, self._request(data))
         except OverLimitError:
-            raise ExpressionLimitError from None
+            raise errors.ExpressionLimitError from None
         value: JsonValue
         error, value = json.loads(answer)
         if error is not None:
@@ -242,9 +238,9 @@ class Program:
             return reader.read(opened(value))
         except (TypeError, SystemError):
             # Inside a list pybind11 even loses the exception.
-            raise OptionalResultError from None
+            raise errors.OptionalResultError from None
         except MemoryError:
-            raise ExpressionLimitError from None
+            raise errors.ExpressionLimitError from None
 
     def _with_nulls(self) -> cel.Expression | None:
         """The program that reads null as filters do; None where that is the same."""
@@ -259,7 +255,12 @@ _processes = BoundedProcesses([__name__])
 _NOT_FOUND = "NOT_FOUND: "
 _ERRORS = {
     error.__name__: error
-    for error in (ExpressionError, ExpressionLimitError, MissingKeyError, OptionalResultError)
+    for error in (
+        errors.ExpressionError,
+        errors.ExpressionLimitError,
+        errors.MissingKeyError,
+        errors.OptionalResultError,
+    )
 }
 
 
@@ -281,7 +282,7 @@ def run_apart(request: bytes) -> bytes:
     answer: tuple[str | None, Any]
     try:
         answer = (None, _kept(surrounding, text).run_unbounded(data))
-    except ExpressionError as error:
+    except errors.ExpressionError as error:
         answer = (error.message, type(error).__name__)
     return json.dumps(answer).encode()
 
@@ -291,7 +292,9 @@ def _kept(surrounding: Environment, text: str) -> Program:
     return Program(surrounding, text)
 
 
-def _value(compiled: cel.Expression, data: Mapping[str, Any]) -> tuple[Any, ExpressionError | None]:
+def _value(
+    compiled: cel.Expression, data: Mapping[str, Any]
+) -> tuple[Any, errors.ExpressionError | None]:
     """The library's value, or what it says against it."""
     try:
         value = compiled.eval(data=data)
@@ -301,10 +304,10 @@ def _value(compiled: cel.Expression, data: Mapping[str, Any]) -> tuple[Any, Expr
     except RuntimeError as error:
         return None, _runtime_error(str(error))
     except MemoryError:
-        raise ExpressionLimitError from None
+        raise errors.ExpressionLimitError from None
     except (TypeError, SystemError):
         # An optional has no Python form.
-        return None, OptionalResultError()
+        return None, errors.OptionalResultError()
 
 
 def _outcome(surrounding: Environment, compiled: cel.Expression) -> checks.Outcome | None:
@@ -316,7 +319,7 @@ def _outcome(surrounding: Environment, compiled: cel.Expression) -> checks.Outco
         return checks.Outcome(_opened(value))
     return (
         None
-        if isinstance(problem, OptionalResultError)
+        if isinstance(problem, errors.OptionalResultError)
         else checks.Outcome(problem=problem.message)
     )
 
@@ -348,18 +351,18 @@ def _check_size(library: cel.Env, text: str) -> None:
     """Raises ExpressionError for a text that takes long to compile, though it is short."""
     optional_maps = sum(token.text in ("optMap", "optFlatMap") for token in tokens(text))
     if optional_maps > MOST_OPTIONAL_MAPS:
-        raise ExpressionError(
+        raise errors.ExpressionError(
             f"The expression calls optMap or optFlatMap more than {MOST_OPTIONAL_MAPS} times."
         )
     parsed = library.compile(text, disable_check=True)
     if checks.largest_type(syntax.read_tree(parsed.serialize()).root) > checks.LARGEST:
-        raise ExpressionError("The maps of the expression are nested too deeply.")
+        raise errors.ExpressionError("The maps of the expression are nested too deeply.")
 
 
-def _runtime_error(text: str) -> ExpressionError:
+def _runtime_error(text: str) -> errors.ExpressionError:
     """The library tells the class of an error by the code of its status alone."""
     missing = text.startswith(_NOT_FOUND)
-    return (MissingKeyError if missing else ExpressionError)(runtime_message(text))
+    return (errors.MissingKeyError if missing else errors.ExpressionError)(runtime_message(text))
 
 
 _LONGEST_REASON = 300

@@ -1,12 +1,17 @@
-"""Authorizing connections: the way out, the way back, the exchange of the code, the revocation."""
+"""Authorizing connections: the way out, the way back, the exchange of the code, the revocation.
+
+The table of pending authorizations holds their secrets sealed only."""
 
 import base64
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, NamedTuple
 
 import sqlalchemy as sa
 from pydantic import Field, model_validator
+from sqlmodel import Field as TableField
+from sqlmodel import SQLModel
 
 from models.core.access.rules import Actor
 from models.core.base import Deleted, Id, Input, InputId, JsonObject, Label, Moment, Shape, example
@@ -14,22 +19,57 @@ from models.core.purging import Retention
 from models.messages.jobs.rules import OPEN_JOB, SEALED_INPUT, JobStatus, sealed_input_place
 from models.messages.jobs.store import accept_job, find_job
 from models.sources.authorizations import rules
-from models.sources.authorizations.tables import (
-    OAuthAuthorization,
-    oauth_authorization,
-    secrets_place,
-)
-from models.sources.connections.commands import add_connection, delete_connection, store_credentials
+from models.sources.connections import store as connections
 from models.sources.connections.providers import ProviderName
-from models.sources.connections.queries import get_connection, open_connection
 from models.sources.connections.shapes import ConnectionDetail, CreateConnection
 from models.sources.outbound_limits.commands import call_back
 from runtime.configuration.sections import ProviderSettings
-from runtime.crypto import KeyRing, UnreadableError
+from runtime.crypto import KeyRing, UnreadableError, sealed
 from runtime.database import UnitOfWork
 from runtime.errors import InProgressError, UnsupportedError, UpstreamError, ValidationError
 from runtime.ids import new_id
+from runtime.postgresql.schema import Timestamp, table_of
 from runtime.temporal.families import Family
+
+
+def secrets_place(authorization_id: Id) -> str:
+    """The place that the sealed secrets of an authorization are bound to."""
+    return f"oauth_authorization|{authorization_id}|sealed"
+
+
+class OAuthAuthorization(SQLModel, table=True):
+    """One user on the way to a provider and back.
+
+    `connection_id` is that of the connection which is authorized anew. `sealed` holds the PKCE
+    verifier, and after the user is back the code. `returned_at` is set once: a state is used once.
+    """
+
+    __tablename__ = "oauth_authorization"
+    __table_args__ = (
+        sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        sa.Index("ix_oauth_authorization_expires_at", "expires_at"),
+    )
+
+    id: Id = TableField(primary_key=True)
+    workspace_id: Id
+    user_id: Id
+    provider: str
+    connection_id: Id | None = None
+    label: str
+    shared: bool
+    state_digest: bytes = TableField(sa_type=sa.LargeBinary, unique=True)
+    sealed: bytes = TableField(
+        sa_type=sa.LargeBinary,
+        sa_column_kwargs=sealed(lambda row: secrets_place(row.id), short_lived=True),
+    )
+    redirect_uri: str
+    created_at: datetime = TableField(sa_type=Timestamp)
+    expires_at: datetime = TableField(sa_type=Timestamp)
+    returned_at: datetime | None = TableField(default=None, sa_type=Timestamp)
+
+
+oauth_authorization = table_of(OAuthAuthorization)
+
 
 _Secret = Annotated[str, Field(min_length=1, max_length=4_096)]
 
@@ -144,7 +184,7 @@ async def start_authorization(
 
 async def _requested(work: UnitOfWork, actor: Actor, body: StartAuthorization) -> _Requested:
     if body.connection_id is not None:
-        found = await get_connection(work, actor, body.connection_id)
+        found = await connections.get_connection(work, actor, body.connection_id)
         return _Requested(found.provider, found.label, found.shared)
     assert body.provider is not None, "the shape asks for it"
     assert body.label is not None, "the shape asks for it"
@@ -236,9 +276,9 @@ async def complete_authorization(
             credentials=dict(credentials),
             shared=authorization.shared,
         )
-        return (await add_connection(work, actor, keys, body, body.config)).id
-    await get_connection(work, actor, authorization.connection_id)
-    await store_credentials(
+        return (await connections.add_connection(work, actor, keys, body, body.config)).id
+    await connections.get_connection(work, actor, authorization.connection_id)
+    await connections.store_credentials(
         work, keys, authorization.workspace_id, authorization.connection_id, credentials
     )
     return authorization.connection_id
@@ -277,7 +317,7 @@ async def exchange_outcome(
     """
     found = await find_job(work, actor.workspace_id, Family.OAUTH_EXCHANGE, job_id)
     if found.status == JobStatus.SUCCEEDED and found.result is not None:
-        return await get_connection(work, actor, Id(found.result["connectionId"]))
+        return await connections.get_connection(work, actor, Id(found.result["connectionId"]))
     if found.status not in OPEN_JOB:
         message = found.error or "The provider returned no token. Start again."
         refused = found.error_code == ValidationError.code
@@ -292,18 +332,20 @@ async def disconnect(work: UnitOfWork, actor: Actor, keys: KeyRing, connection_i
 
     Raises NotFoundError.
     """
-    found = await get_connection(work, actor, connection_id)
+    found = await connections.get_connection(work, actor, connection_id)
     if found.provider in rules.OAUTH_PROVIDERS:
         await _accept_revocation(work, actor, keys, connection_id)
     await call_back(work, actor.workspace_id, connection_id)
-    return await delete_connection(work, actor, connection_id)
+    return await connections.delete_connection(work, actor, connection_id)
 
 
 async def _accept_revocation(
     work: UnitOfWork, actor: Actor, keys: KeyRing, connection_id: Id
 ) -> None:
     try:
-        connection = await open_connection(work, keys, actor.workspace_id, connection_id)
+        connection = await connections.open_connection(
+            work, keys, actor.workspace_id, connection_id
+        )
     except UnreadableError:
         return
     if connection is None or rules.ACCESS_TOKEN not in connection.credentials:
