@@ -12,7 +12,7 @@ import typer
 from cli.api_client import ApiClient, Json
 from cli.client.impact import DRY_RUN, print_changes
 from cli.client.output import clock, list_of, plain, print_json, print_rows
-from cli.client.profiles import JSON, LIMIT, PROFILE, STATE_DIR, Place, connected, run_command
+from cli.client.profiles import LIMIT, Options, Place, client_command, connected
 from cli.console import StartError, say, terminal
 
 events = typer.Typer(
@@ -59,7 +59,9 @@ def _filters(
 
 
 @events.command(name="list")
-def list_events(  # the options of the command
+@client_command
+async def list_events(
+    options: Options,
     *,
     automation: _AUTOMATION = None,
     source: _SOURCE = None,
@@ -69,26 +71,24 @@ def list_events(  # the options of the command
     until: _UNTIL = None,
     text: _TEXT = None,
     limit: LIMIT = 30,
-    json: JSON = False,
-    profile: PROFILE = None,
-    state_dir: STATE_DIR = None,
 ) -> None:
     """List events, newest first."""
     narrowed = _filters(source, outcome, subject, since, until, text)
     filters = {"automationId": automation, **narrowed}
-    run_command(print_events((profile, state_dir), filters, limit, as_json=json))
+    await print_events(options.place, filters, limit, as_json=options.as_json)
 
 
 @events.command()
-def show(
-    event: _EVENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
-) -> None:
+@client_command
+async def show(options: Options, event: _EVENT) -> None:
     """Show an event with its payload and outcomes."""
-    run_command(show_event((profile, state_dir), event, as_json=json))
+    await show_event(options.place, event, as_json=options.as_json)
 
 
 @events.command()
-def replay(  # the options of the command
+@client_command
+async def replay(
+    options: Options,
     event: Annotated[str | None, typer.Argument(metavar="[EVENT]", help="ID of the event.")] = None,
     *,
     all_events: Annotated[
@@ -106,9 +106,6 @@ def replay(  # the options of the command
     rate: Annotated[float | None, typer.Option(help="Events per second, with --all.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask for no confirmation.")] = False,
     dry_run: DRY_RUN = False,
-    json: JSON = False,
-    profile: PROFILE = None,
-    state_dir: STATE_DIR = None,
 ) -> None:
     """Start a run of an event, or of every event that fits filters (--all).
 
@@ -117,28 +114,27 @@ def replay(  # the options of the command
     when an event could not be replayed.
     """
     wanted = Replay(automation, version, test, dry_run)
-    place, filters = (profile, state_dir), _filters(source, outcome, subject, since, until, text)
+    place, filters = options.place, _filters(source, outcome, subject, since, until, text)
     if all_events and event is None and automation is not None:
-        run_command(replay_events(place, wanted, filters, rate, ask=not yes, as_json=json))
+        await replay_events(place, wanted, filters, rate, ask=not yes, as_json=options.as_json)
     elif event is not None and not all_events and not any(filters.values()):
-        run_command(replay_event(place, event, wanted, as_json=json))
+        await replay_event(place, event, wanted, as_json=options.as_json)
     else:
         raise typer.BadParameter("Name an event, or use --all with --automation and filters.")
 
 
 @events.command()
-def tail(
+@client_command
+async def tail(
+    options: Options,
     *,
     automation: _AUTOMATION = None,
     source: _SOURCE = None,
     outcome: _OUTCOME = None,
-    json: JSON = False,
-    profile: PROFILE = None,
-    state_dir: STATE_DIR = None,
 ) -> None:
     """Print events as they arrive. Ctrl-C stops it."""
     filters = {"automationId": automation, "source": source, "outcome": outcome}
-    run_command(tail_events((profile, state_dir), filters, as_json=json))
+    await tail_events(options.place, filters, as_json=options.as_json)
 
 
 _COLUMNS = ("ID", "RECEIVED", "SOURCE", "AUTOMATION", "OUTCOME", "RUN", "DETAIL")

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cli.api_client import Json
-from cli.client.profiles import JSON, PROFILE, STATE_DIR, Place, run_command
+from cli.client.profiles import Options, Place, client_command
 
 DRY_RUN = Annotated[bool, typer.Option("--dry-run", help="Show the changes; change nothing.")]
 
@@ -13,7 +13,9 @@ _PLACES = ("KIND", "LABEL", "VERSION", "NODE", "PATH", "ACCESS", "BREAKS")
 _RESOURCES = ("CHANGE", "KIND", "ID", "KEYS")
 
 
-def impact(
+@client_command
+async def impact(
+    options: Options,
     kind: Annotated[str, typer.Argument(metavar="KIND", help="field, option, database, secret, …")],
     thing: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="Its ID; of an option, that of its field.")
@@ -21,9 +23,6 @@ def impact(
     *,
     key: Annotated[str | None, typer.Option(help="Key of an option, or name of a secret.")] = None,
     change: Annotated[str, typer.Option(help="delete, rename or convert.")] = "delete",
-    json: JSON = False,
-    profile: PROFILE = None,
-    state_dir: STATE_DIR = None,
 ) -> None:
     """List the places that name a thing, and what a change of it breaks.
 
@@ -31,7 +30,7 @@ def impact(
     """
     wanted = {"kind": kind, "id": thing, "key": key, "change": change}
     body = {name: value for name, value in wanted.items() if value is not None}
-    run_command(print_impact((profile, state_dir), body, as_json=json))
+    await print_impact(options.place, body, as_json=options.as_json)
 
 
 async def print_impact(place: Place, body: Json, *, as_json: bool) -> None:

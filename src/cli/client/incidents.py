@@ -22,133 +22,99 @@ _INCIDENT = Annotated[str, typer.Argument(metavar="INCIDENT", help="ID of the in
 
 
 @incidents.command(name="list")
-def list_incidents(
+@profiles.client_command
+async def list_incidents(
+    options: profiles.Options,
     *,
     state: Annotated[str | None, typer.Option(help="open, muted or closed.")] = None,
     automation: Annotated[str | None, typer.Option(metavar="ID", help="Automation.")] = None,
     limit: profiles.LIMIT = 30,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """List incidents, newest first."""
     filters = {"state": state, "automationId": automation}
-    profiles.run_command(print_incidents((profile, state_dir), filters, limit, as_json=json))
+    await print_incidents(options.place, filters, limit, as_json=options.as_json)
 
 
 @incidents.command()
-def show(
-    incident: _INCIDENT,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
-) -> None:
+@profiles.client_command
+async def show(options: profiles.Options, incident: _INCIDENT) -> None:
     """Show an incident."""
-    profiles.run_command(show_incident((profile, state_dir), incident, as_json=json))
+    await show_incident(options.place, incident, as_json=options.as_json)
 
 
 @incidents.command()
-def watch(
-    incident: _INCIDENT,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
-) -> None:
+@profiles.client_command
+async def watch(options: profiles.Options, incident: _INCIDENT) -> None:
     """Follow an incident until it is closed. Ctrl-C stops watching."""
-    profiles.run_command(watch_incident((profile, state_dir), incident, as_json=json))
+    await watch_incident(options.place, incident, as_json=options.as_json)
 
 
 @incidents.command()
-def records(
-    incident: _INCIDENT,
-    limit: profiles.LIMIT = 100,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
+@profiles.client_command
+async def records(
+    options: profiles.Options, incident: _INCIDENT, limit: profiles.LIMIT = 100
 ) -> None:
     """List the records affected by an incident."""
-    profiles.run_command(print_records((profile, state_dir), incident, limit, as_json=json))
+    await print_records(options.place, incident, limit, as_json=options.as_json)
 
 
 @incidents.command()
-def assign(
+@profiles.client_command
+async def assign(
+    options: profiles.Options,
     incident: _INCIDENT,
     user: Annotated[
         str | None,
         typer.Argument(metavar="USER", help="Email or ID. Omit to unassign."),
     ] = None,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """Assign an incident to a member, or unassign it."""
-    profiles.run_command(assign_incident((profile, state_dir), incident, user, as_json=json))
+    await assign_incident(options.place, incident, user, as_json=options.as_json)
 
 
 @incidents.command()
-def mute(
-    incident: _INCIDENT,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
-) -> None:
+@profiles.client_command
+async def mute(options: profiles.Options, incident: _INCIDENT) -> None:
     """Stop notifications about an incident."""
-    profiles.run_command(
-        change_incident((profile, state_dir), incident, {"muted": True}, as_json=json)
-    )
+    await change_incident(options.place, incident, {"muted": True}, as_json=options.as_json)
 
 
 @incidents.command()
-def unmute(
-    incident: _INCIDENT,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
-) -> None:
+@profiles.client_command
+async def unmute(options: profiles.Options, incident: _INCIDENT) -> None:
     """Resume notifications about an incident."""
-    profiles.run_command(
-        change_incident((profile, state_dir), incident, {"muted": False}, as_json=json)
-    )
+    await change_incident(options.place, incident, {"muted": False}, as_json=options.as_json)
 
 
 @incidents.command()
-def note(
+@profiles.client_command
+async def note(
+    options: profiles.Options,
     incident: _INCIDENT,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Replaces the current note.")],
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """Set the note of an incident."""
-    profiles.run_command(
-        change_incident((profile, state_dir), incident, {"note": text}, as_json=json)
-    )
+    await change_incident(options.place, incident, {"note": text}, as_json=options.as_json)
 
 
 @incidents.command()
-def close(
-    incident: _INCIDENT,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
-) -> None:
+@profiles.client_command
+async def close(options: profiles.Options, incident: _INCIDENT) -> None:
     """Close an incident. A later failure reopens it."""
-    profiles.run_command(act_on_incident((profile, state_dir), incident, "close", as_json=json))
+    await act_on_incident(options.place, incident, "close", as_json=options.as_json)
 
 
 @incidents.command()
-def reopen(
-    incident: _INCIDENT,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
-) -> None:
+@profiles.client_command
+async def reopen(options: profiles.Options, incident: _INCIDENT) -> None:
     """Reopen a closed incident."""
-    profiles.run_command(act_on_incident((profile, state_dir), incident, "reopen", as_json=json))
+    await act_on_incident(options.place, incident, "reopen", as_json=options.as_json)
 
 
 @incidents.command()
-def retry(
+@profiles.client_command
+async def retry(
+    options: profiles.Options,
     incident: _INCIDENT,
     begin: Annotated[
         str, typer.Option("--from", metavar="start|failed", help="Where to start.")
@@ -156,24 +122,17 @@ def retry(
     version: Annotated[
         str, typer.Option(metavar="own|published", help="Their own version, or the published one.")
     ] = "published",
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """Retry the failed runs of an incident, and print the ID of the operation."""
     body = profiles.retry_body(begin, version)
-    profiles.run_command(retry_incident((profile, state_dir), incident, body, as_json=json))
+    await retry_incident(options.place, incident, body, as_json=options.as_json)
 
 
 @incidents.command(name="open")
-def open_page(
-    incident: _INCIDENT,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
-) -> None:
+@profiles.client_command
+async def open_page(options: profiles.Options, incident: _INCIDENT) -> None:
     """Print the URL of an incident, and open it when run in a terminal."""
-    profiles.run_command(open_incident((profile, state_dir), incident, as_json=json))
+    await open_incident(options.place, incident, as_json=options.as_json)
 
 
 _COLUMNS = ("ID", "STATE", "AUTOMATION", "RUNS", "OPENED", "LAST SEEN", "MESSAGE")

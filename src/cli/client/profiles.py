@@ -1,15 +1,17 @@
 """Profiles: platforms by name, `workspace profile`, and the platform a command talks to."""
 
 import asyncio
+import inspect
 import json
 import os
 import re
 import sys
 import tomllib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, NamedTuple, ParamSpec
 
 import typer
 
@@ -196,6 +198,39 @@ JSON = Annotated[bool, typer.Option("--json", help="Print the API response as JS
 
 Place = tuple[str | None, Path | None]
 """A profile, and a state directory."""
+
+
+class Options(NamedTuple):
+    """The options that every command of a client has: the platform, and the form of its output."""
+
+    place: Place
+    as_json: bool
+
+
+P = ParamSpec("P")
+
+
+def client_command(
+    function: Callable[Concatenate[Options, P], Coroutine[Any, Any, None]],
+) -> Callable[P, None]:
+    """The command of a function, with --json, --profile and --state-dir after its own options."""
+
+    def shared(*, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None) -> None:
+        raise NotImplementedError("only its parameters are read")
+
+    @wraps(function)
+    def command(*args: P.args, **given: P.kwargs) -> None:
+        own: dict[str, Any] = dict(given)
+        profile, state_dir, as_json = map(own.pop, ("profile", "state_dir", "json"))
+        run_command(function(Options((profile, state_dir), as_json), *args, **own))
+
+    _, *own_parameters = inspect.signature(function).parameters.values()
+    parameters = [*own_parameters, *inspect.signature(shared).parameters.values()]
+    # Typer reads both.
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
+
 
 REFUSED = 3
 """The exit code for an API error; the others say how a run ended."""

@@ -28,7 +28,9 @@ _SECONDS = float | None
 
 
 @runs.command(name="list")
-def list_runs(
+@profiles.client_command
+async def list_runs(
+    options: profiles.Options,
     *,
     status: Annotated[_TEXT, typer.Option(help="failed, running, …")] = None,
     source: Annotated[_TEXT, typer.Option(help="manual, webhook, schedule, …")] = None,
@@ -52,9 +54,6 @@ def list_runs(
     error_code: Annotated[_TEXT, typer.Option(help="Error code of the failed node.")] = None,
     failed_node: Annotated[_TEXT, typer.Option(metavar="ID", help="Failed node.")] = None,
     limit: profiles.LIMIT = 30,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """List runs, newest first. Filters are combined."""
     filters = {
@@ -65,36 +64,30 @@ def list_runs(
         "minSeconds": min_seconds, "maxSeconds": max_seconds, "errorCode": error_code,
         "failedNodeId": failed_node,
     }  # fmt: skip
-    profiles.run_command(print_list((profile, state_dir), filters, limit, as_json=json))
+    await print_list(options.place, filters, limit, as_json=options.as_json)
 
 
 @runs.command()
-def show(
-    run: _RUN,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
-) -> None:
+@profiles.client_command
+async def show(options: profiles.Options, run: _RUN) -> None:
     """Show a run and its nodes."""
-    profiles.run_command(show_run((profile, state_dir), run, as_json=json))
+    await show_run(options.place, run, as_json=options.as_json)
 
 
 @runs.command()
-def watch(
-    run: _RUN,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
-) -> None:
+@profiles.client_command
+async def watch(options: profiles.Options, run: _RUN) -> None:
     """Follow a run until it ends. Ctrl-C stops watching.
 
     Exits with 0 if it succeeded, 1 if it failed or timed out, 2 if it was cancelled.
     """
-    profiles.run_command(watch_run((profile, state_dir), run, as_json=json))
+    await watch_run(options.place, run, as_json=options.as_json)
 
 
 @runs.command()
-def retry(
+@profiles.client_command
+async def retry(
+    options: profiles.Options,
     run: _RUN,
     begin: Annotated[
         str, typer.Option("--from", metavar="start|failed", help="Where to start.")
@@ -103,30 +96,23 @@ def retry(
         str, typer.Option(metavar="own|published", help="Its own version, or the published one.")
     ] = "own",
     dry_run: DRY_RUN = False,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """Retry a run, and print the ID of the new run."""
     body = profiles.retry_body(begin, version)
-    call = retry_run((profile, state_dir), run, body, dry_run=dry_run, as_json=json)
-    profiles.run_command(call)
+    await retry_run(options.place, run, body, dry_run=dry_run, as_json=options.as_json)
 
 
 @runs.command()
-def cancel(
-    run: _RUN,
-    dry_run: DRY_RUN = False,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
-) -> None:
+@profiles.client_command
+async def cancel(options: profiles.Options, run: _RUN, dry_run: DRY_RUN = False) -> None:
     """Cancel a run. A run that has ended is not changed."""
-    profiles.run_command(cancel_run((profile, state_dir), run, dry_run=dry_run, as_json=json))
+    await cancel_run(options.place, run, dry_run=dry_run, as_json=options.as_json)
 
 
 @runs.command()
-def undo(
+@profiles.client_command
+async def undo(
+    options: profiles.Options,
     run: _RUN,
     preview: Annotated[
         bool, typer.Option("--preview", help="Show what would be reverted; change nothing.")
@@ -134,42 +120,34 @@ def undo(
     earlier: Annotated[
         str | None, typer.Option("--undo", metavar="UNDO", help="Undo this undo of the run.")
     ] = None,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """Revert what an ended run wrote to records, unless it was changed since.
 
     Exits with 1 when there are conflicts.
     """
     body = {"preview": preview} if earlier is None else {"preview": preview, "undoId": earlier}
-    profiles.run_command(undo_run((profile, state_dir), run, body, as_json=json))
+    await undo_run(options.place, run, body, as_json=options.as_json)
 
 
 @runs.command()
-def compare(
+@profiles.client_command
+async def compare(
+    options: profiles.Options,
     run: _RUN,
     reference: Annotated[
         str | None,
         typer.Argument(metavar="RUN", help="Default: the last successful run before it."),
     ] = None,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
 ) -> None:
     """Compare a run with another run of the same automation."""
-    profiles.run_command(compare_runs((profile, state_dir), run, reference, as_json=json))
+    await compare_runs(options.place, run, reference, as_json=options.as_json)
 
 
 @runs.command(name="open")
-def open_page(
-    run: _RUN,
-    json: profiles.JSON = False,
-    profile: profiles.PROFILE = None,
-    state_dir: profiles.STATE_DIR = None,
-) -> None:
+@profiles.client_command
+async def open_page(options: profiles.Options, run: _RUN) -> None:
     """Print the URL of a run, and open it when run in a terminal."""
-    profiles.run_command(open_run((profile, state_dir), run, as_json=json))
+    await open_run(options.place, run, as_json=options.as_json)
 
 
 _COLUMNS = ("ID", "STATUS", "AUTOMATION", "SOURCE", "CREATED", "DURATION", "DETAILS")

@@ -36,7 +36,7 @@ from models.messages.jobs.store import JOBS, hold_job, job, record_failure, star
 from models.sources.data_source_runs.acceptance import start_run
 from models.sources.data_source_runs.endings import abandon_run
 from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS, SourceRunRow
-from models.sources.data_source_runs.rules import DataSourceRunStatus, family_of
+from models.sources.data_source_runs.rules import family_of
 from models.workspace.legacy_imports import executions as legacy_import_executions
 from models.workspace.legacy_imports.rules import WAITING
 from models.workspace.legacy_imports.tables import LEGACY_IMPORTS, legacy_import_run
@@ -164,7 +164,7 @@ class DataSourceRuns(families.WorkFamily[SourceRunRow]):
         self, context: families.SweepContext, row: SourceRunRow, end: families.AbnormalEnd
     ) -> bool:
         cancelled = end.kind is families.EndKind.CANCELLED
-        status = DataSourceRunStatus.CANCELLED if cancelled else DataSourceRunStatus.FAILED
+        status = JobStatus.CANCELLED if cancelled else JobStatus.FAILED
         async with context.database.transaction() as work:
             return await abandon_run(work, row.id, status, end.reason)
 
