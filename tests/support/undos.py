@@ -51,10 +51,10 @@ class UndoneAutomation:
         await self.write(run_id, *writes)
         return run_id
 
-    async def write(self, run_id: str, *writes: Write) -> list[str]:
-        """What nodes of a run write; the ids of the records."""
+    async def write(self, run_id: str, *writes: Write, node_id: str | None = None) -> list[str]:
+        """What a node of a run writes; the ids of the records."""
         actor = automation_actor(
-            self.space.id, self.version.automation_id, run_chain=(UUID(run_id),)
+            self.space.id, self.version.automation_id, None, (UUID(run_id),), node_id
         )
         ids = []
         for write in writes:

@@ -240,7 +240,7 @@ def _outgoing(
         key=f"{key.run_id}:{key.node_id}:{key.scope_key}",
         began_at=began_at,
         last=attempt >= _attempts(invocation.node),
-        actor=invocation.run.header.actor,
+        actor=invocation.run.header.actor_of(key.node_id),
     )
 
 

@@ -343,7 +343,7 @@ class QuickNodes:
 
         async def body(node: node_execution.GatedNode) -> tuple[contracts.NodeReply, NodeResult]:
             perform = self._transactions[invocation.node.kind]
-            actor = invocation.run.header.actor
+            actor = invocation.run.header.actor_of(invocation.key.node_id)
             result = await perform(Invocation(node.work, actor, resolved.parameters))
             return await node.complete(result, resolved.parameters), result
 

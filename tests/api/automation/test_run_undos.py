@@ -7,9 +7,10 @@ from uuid import UUID
 
 import pytest
 from fastapi import FastAPI
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from models.automation.automation_runs.calls import called_run_id
+from models.content.items.tables import item
 from models.core.access.rules import Role, Scope
 from models.data.records.commands import purge_records
 from models.messages.events.store import trigger_event
@@ -239,6 +240,62 @@ async def test_the_history_of_a_record_names_the_undo(
         (None, None),
     ]
     assert history[0]["actorUserId"] == str(space.user_id)
+
+
+async def hide(space: Space, automation_id: UUID) -> None:
+    """Close the item of an automation to all but managers."""
+    async with space.database.transaction() as work:
+        mine = item.c.workspace_id == space.id, item.c.target_id == automation_id
+        await work.execute(update(item).where(*mine).values(access_mode="restricted"))
+
+
+async def test_an_undo_and_the_history_of_a_record_name_the_nodes_that_wrote(
+    client: Client, automation: UndoneAutomation, tasks: str, space: Space
+) -> None:
+    record = await related.add(client, tasks, "one", data={"points": 1})
+    run = await automation.run()
+    await automation.write(run, updated(record, title="uno"), node_id="rename")
+    scored = updated(record, data={"points": 2}), created(tasks, title="two")
+    _, new = await automation.write(run, *scored, node_id="score")
+    for undo in (await automation.undo(run, preview=True), await automation.undo(run)):
+        writers = [(one["nodeId"], one["records"], one["fieldKeys"]) for one in undo["writers"]]
+        assert writers == [("rename", 1, ["title"]), ("score", 2, ["points", "title"])]
+        named = {one["automationId"] for one in undo["writers"]}
+        assert named == {str(automation.version.automation_id)}
+        nodes = {one["recordId"]: one["nodeIds"] for one in undo["revertedRecords"]}
+        assert nodes == {record: ["rename", "score"], new: ["score"]}
+
+    async def history(reader: Client) -> list[tuple[bool, str | None]]:
+        changes = read(await reader.get(f"/v1/records/{record}/history"))["changes"]
+        return [("runId" in one, one.get("nodeId")) for one in changes]
+
+    _, token = await space.member(Role.EDITOR)
+    editor = client.with_token(token)
+    shown = [(False, None), (True, "score"), (True, "rename"), (False, None)]
+    assert await history(client) == await history(editor) == shown
+    await hide(space, automation.version.automation_id)
+    assert await history(client) == shown
+    assert await history(editor) == [(ran, None) for ran, _ in shown]
+
+
+async def test_nodes_of_a_called_automation_that_is_hidden_are_counted_without_a_name(
+    client: Client, automation: UndoneAutomation, tasks: str, space: Space
+) -> None:
+    record = await related.add(client, tasks, "one")
+    other = await automation_to_undo(client, space)
+    run = await automation.run()
+    called = await other.run(parent_run_id=UUID(run), chain=[UUID(run)])
+    await automation.write(run, updated(record, title="uno"), node_id="own")
+    await other.write(called, updated(record, data={"points": 3}), node_id="secret_node")
+    await hide(space, other.version.automation_id)
+    _, token = await space.member(Role.EDITOR)
+    editor = client.with_token(token)
+    answer = await editor.post(f"{automation.path(run)}/undo", json={"preview": True})
+    undo = read(answer)
+    assert "secret_node" not in answer.text
+    hidden = {"records": 1, "fieldKeys": ["points"]}
+    assert [one for one in undo["writers"] if "nodeId" not in one] == [hidden]
+    assert undo["revertedRecords"][0]["nodeIds"] == ["own"]
 
 
 async def test_runs_that_the_run_called_are_undone_with_it(

@@ -36,6 +36,7 @@ async def test_a_run_is_undone_after_a_preview_and_the_undo_in_turn(
         updated(other, title="Zwei"),
         nodes=[node("mail", 1, node_kind="send_email")],
     )
+    await automation.write(run, updated(record, data={"state": "closed"}), node_id="close_task")
     await related.change(client, other, title="Mine")
     undo = f"{automation.path(run)}/undo".removeprefix("/v1")
     assert f'href="{undo}"' in (await owner.get(f"/runs/{run}")).text
@@ -43,6 +44,8 @@ async def test_a_run_is_undone_after_a_preview_and_the_undo_in_turn(
     assert "<b>1</b> of 2 records would be reverted, <b>1</b> conflict." in preview
     assert "It was changed after the run." in preview
     assert "send email" in preview.lower()
+    assert preview.count("close_task") == 2, "among the nodes, and beside the record"
+    assert "Node close_task" in (await owner.get(f"/records/{record}")).text
     assert f"{undo} \\" in preview, "the equal call"
     assert HOSTILE not in preview
     assert (await related.get(client, record))["title"] == HOSTILE

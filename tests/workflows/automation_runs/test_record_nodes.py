@@ -10,6 +10,7 @@ from models.core.base import Id
 from models.data.databases.field_changes import create_field
 from models.data.fields.shapes import CreateField
 from models.data.records.commands import create_record
+from models.data.records.rows import CHANGES_WITH_CREATIONS
 from models.data.records.shapes import CreateRecord
 from models.data.records.tables import record
 from models.data.views.commands import create_view
@@ -77,6 +78,28 @@ async def test_a_record_is_created_changed_found_and_deleted(engine: Engine, tab
     assert (nodes["find"].output["count"], nodes["find"].output["cursor"]) == (1, None)
     assert nodes["drop"].output["record"]["id"] == made["record"]["id"]
     assert await stored(engine, table) == []
+
+
+async def test_each_change_names_the_node_that_made_it(engine: Engine, table: Id) -> None:
+    run = await engine.run(
+        graph(
+            node(
+                "plain",
+                "create_record",
+                databaseId=str(table),
+                title="Untouched",
+                data={"code": "A"},
+            ),
+            node("make", "create_record", databaseId=str(table), data={"code": "B"}),
+            node("drop", "delete_record", recordId=binding("node", "make.record.id")),
+            edges=[("plain", "make"), ("make", "drop")],
+        )
+    )
+    assert run.status == "succeeded", run.error
+    changes = CHANGES_WITH_CREATIONS.c
+    async with engine.database.transaction() as work:
+        of_run = select(changes.node_id).where(changes.run_id == run.id).order_by(changes.id)
+        assert [one.node_id for one in await work.rows(of_run)] == ["plain", "make", "drop"]
 
 
 async def test_a_query_counts_and_groups(engine: Engine, table: Id) -> None:

@@ -18,6 +18,7 @@ from api.console.shell import shell_of
 from api.kernel.routing import ApiRequest
 from api.routers.data import records
 from api.routers.data import records as api
+from models.automation.written_records import list_record_history
 from models.content.files.commands import record_upload
 from models.content.files.queries import readable_files
 from models.core.access.rules import Scope
@@ -62,7 +63,7 @@ async def get_page(request: ApiRequest) -> Response:
     comments = await record_comments.list_comments(
         work, actor.workspace_id, record_id, request.page("comments", _SHOWN_COMMENTS, None)
     )
-    history = await list_history(
+    history = await list_record_history(
         work, actor, record_id, request.page("history", _SHOWN_CHANGES, None)
     )
     people = {str(one.author_user_id) for one in comments.comments}

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from api.kernel import routing
+from models.automation import written_records
 from models.core.access.rules import Level, Scope
 from models.data import record_comments, record_templates
 from models.data.fields.queries import prefetched_schema
@@ -172,7 +173,7 @@ async def restore_record() -> None:
     """Restore a record from the archive, or within 30 days from the trash."""
 
 
-@router.get(f"{RECORD}/history", access=READ, calls=list_history)
+@router.get(f"{RECORD}/history", access=READ, calls=written_records.list_record_history)
 async def list_record_history() -> None:
     """List the changes of a record, newest first."""
 

@@ -130,7 +130,8 @@ def _actor(row: _OpenRow) -> Actor:
     """The platform itself, writing with an editor's rights in the run's own workspace."""
     workspace_id, person = row.workspace_id, row.created_by_user_id
     if row.automation_run_id is not None:
-        return automation_actor(workspace_id, row.automation_id, person, tuple(row.chain))
+        chain = tuple(row.chain)
+        return automation_actor(workspace_id, row.automation_id, person, chain, row.node_id)
     return Actor(
         principal=Principal(
             type=PrincipalType.SYSTEM, id=row.action_id, user_id=person or row.action_id

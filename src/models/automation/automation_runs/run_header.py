@@ -29,10 +29,12 @@ def automation_actor(
     automation_id: Id,
     user_id: Id | None = None,
     run_chain: tuple[Id, ...] = (),
+    node_id: str | None = None,
 ) -> Actor:
     """The actor of an automation's runs; `user_id` is the user who started the run, if any.
 
-    `run_chain` are the runs that led to what it does; the last of them is the run that acts.
+    `run_chain` are the runs that led to what it does; the last of them is the run that acts, by its
+    node `node_id`.
     """
     return Actor(
         principal=Principal(
@@ -41,6 +43,7 @@ def automation_actor(
             user_id=user_id or automation_id,
             run_id=run_chain[-1] if run_chain else None,
             run_chain=run_chain,
+            node_id=node_id,
         ),
         workspace_id=workspace_id,
         role=Role.EDITOR,
@@ -72,11 +75,16 @@ class RunHeader:
     @property
     def actor(self) -> Actor:
         """The actor of this run: the platform, with an editor's rights in the run's workspace."""
+        return self.actor_of(None)
+
+    def actor_of(self, node_id: str | None) -> Actor:
+        """The actor of this run, in the name of a node."""
         return automation_actor(
             self.workspace_id,
             self.automation_id,
             self.created_by_user_id,
             (*self.chain, self.run_id),
+            node_id,
         )
 
     @property

@@ -12,6 +12,7 @@ from models.automation.automation_runs.history import OutsideEffect, outside_eff
 from models.automation.automation_runs.queries import load_run
 from models.automation.run_undos.rules import STOPPED, RunUndoRow
 from models.automation.run_undos.tables import run_undo
+from models.automation.written_records import WritingNode, nodes_of_records, writing_nodes
 from models.core.access.rules import Actor
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Shape, example
 from models.core.pagination import Listed, PageRequest
@@ -46,7 +47,7 @@ class RevertedRecord(Shape):
     """A reverted record: `before` and `after` hold the values of fields that changed.
 
     A field missing on one side has no value there. `omittedKeys` names changed fields whose values
-    are too long to show.
+    are too long to show. `nodeIds` are the nodes of the runs that wrote the record.
     """
 
     record_id: Id
@@ -56,6 +57,7 @@ class RevertedRecord(Shape):
     before: FieldValues
     after: FieldValues
     omitted_keys: list[str]
+    node_ids: list[str]
 
 
 class UndoConflict(Shape):
@@ -134,6 +136,8 @@ class RunUndoShape(Shape):
 class RunUndoDetail(RunUndoShape):
     """An undo with reverted records, conflicts and effects that stay outside, 500 of each at most.
 
+    `writers` are the nodes that wrote records, by the first 10,000 changes of the runs.
+
     A preview of more than 500 records looks at the first 500; `trimmed` then is true.
     """
 
@@ -159,8 +163,10 @@ class RunUndoDetail(RunUndoShape):
                     "before": {"status": "paid"},
                     "after": {"status": "open"},
                     "omittedKeys": [],
+                    "nodeIds": ["close"],
                 }
             ],
+            "writers": [{"nodeId": "close", "records": 1, "fieldKeys": ["status"]}],
             "conflicts": [],
             "outside": [{"nodeId": "mail", "nodeKind": "send_email", "succeeded": 1, "failed": 0}],
         }
@@ -168,6 +174,7 @@ class RunUndoDetail(RunUndoShape):
 
     trimmed: bool
     reverted_records: list[RevertedRecord]
+    writers: list[WritingNode]
     conflicts: list[UndoConflict]
     outside: list[OutsideNode]
 
@@ -207,11 +214,14 @@ async def undo_detail(
 ) -> RunUndoDetail:
     """An undo with its records and conflicts; `run_ids` are the runs whose effects stay."""
     changes = await undone_changes(work, actor, row.id, MAX_SHOWN)
+    record_ids = {one.record_id for one in changes}
+    nodes = await nodes_of_records(work, actor, run_ids, record_ids)
     effects = await outside_effects(work, actor, run_ids, MAX_SHOWN)
     return RunUndoDetail(
         **shown(row).model_dump(),
         trimmed=trimmed,
-        reverted_records=_reverted(changes),
+        reverted_records=_reverted(changes, nodes),
+        writers=[*await writing_nodes(work, actor, run_ids)],
         conflicts=await _conflicts(work, actor, row.conflicts[:MAX_SHOWN]),
         outside=outside_nodes(effects),
     )
@@ -253,14 +263,16 @@ def shown(row: RunUndoRow) -> RunUndoShape:
     )
 
 
-def _reverted(changes: Sequence[UndoneChange]) -> list[RevertedRecord]:
+def _reverted(
+    changes: Sequence[UndoneChange], nodes: Mapping[Id, Sequence[str]]
+) -> list[RevertedRecord]:
     by_record: dict[Id, list[UndoneChange]] = defaultdict(list)
     for one in changes:
         by_record[one.record_id].append(one)
-    return [_record(several) for several in by_record.values()]
+    return [_record(several, nodes.get(id_, ())) for id_, several in by_record.items()]
 
 
-def _record(changes: Sequence[UndoneChange]) -> RevertedRecord:
+def _record(changes: Sequence[UndoneChange], nodes: Sequence[str]) -> RevertedRecord:
     before: FieldValues = {}
     after: FieldValues = {}
     omitted: set[str] = set()
@@ -281,6 +293,7 @@ def _record(changes: Sequence[UndoneChange]) -> RevertedRecord:
         before={key: value for key, value in before.items() if key not in omitted},
         after={key: value for key, value in after.items() if key not in omitted},
         omitted_keys=sorted(omitted),
+        node_ids=[*nodes],
     )
 
 

@@ -178,6 +178,8 @@ class Principal:
     """The automation run in whose name the platform itself acts."""
     run_chain: tuple[Id, ...] = ()
     """The runs that led to what it does, oldest first: `run_id` is the last of them."""
+    node_id: str | None = None
+    """The node of `run_id` that acts."""
     undo_id: Id | None = None
     """The undo of a run in whose name a person's writes are made."""
     bulk: bool = False

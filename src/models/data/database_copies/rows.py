@@ -98,6 +98,7 @@ async def copy_records(
         # A copy has no history.
         "creation_principal_type": sa.cast(sa.null(), sa.Text),
         "creation_run_id": sa.cast(sa.null(), sa.Uuid),
+        "creation_node_id": sa.cast(sa.null(), sa.Text),
     }
     made = copying_rows(record, values, span.condition).returning(record.c.id).cte("made")
     filled = sa.select(record.c.content_surface_id).where(

@@ -52,6 +52,7 @@ class RecordChange(SQLModel, table=True):
     at: datetime = Field(sa_type=Timestamp)
     written_at: datetime | None = Field(default=None, sa_type=Timestamp)
     undo_id: Id | None = None
+    node_id: str | None = None
 
 
 record_change = table_of(RecordChange)
@@ -66,6 +67,7 @@ class ChangeRow(Protocol):
     actor_user_id: Id | None
     run_id: Id | None
     undo_id: Id | None
+    node_id: str | None
     before: dict[str, Any] | None
     after: dict[str, Any] | None
     omitted_keys: list[str] | None
@@ -76,7 +78,8 @@ class RecordChangeShape(Shape):
     """One change: `before` and `after` hold the values of the keys it changed.
 
     A key missing on one side had no value there; the values of `omittedKeys` were too long to keep.
-    `runId` is the automation run that made the change, if any; `undoId` the undo of a run that did.
+    `runId` is the automation run that made the change, if any, and `nodeId` the node of it, where
+    you see its automation; `undoId` the undo of a run that did.
     """
 
     id: Id
@@ -86,6 +89,7 @@ class RecordChangeShape(Shape):
     principal_type: PrincipalType
     run_id: Id | None
     undo_id: Id | None
+    node_id: str | None
     changed_keys: list[str]
     omitted_keys: list[str]
     before: JsonObject | None

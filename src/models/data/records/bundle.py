@@ -147,6 +147,7 @@ RECORDS = BundleKind(
         "deleted_at": "what is in the trash stays behind",
         "creation_principal_type": "a record that comes with a bundle has no history",
         "creation_run_id": "as creation_principal_type",
+        "creation_node_id": "as creation_principal_type",
     },
     prepare=_prepare,
     copied=True,

@@ -60,6 +60,7 @@ def unwritten_creations(
         record.c.created_at.label("at"),
         written_at.label("written_at"),
         sa.cast(sa.null(), sa.Uuid).label("undo_id"),
+        record.c.creation_node_id.label("node_id"),
     ).where(UNWRITTEN)
 
 
@@ -89,10 +90,15 @@ DATABASE = sa.bindparam("of_database", type_=sa.Uuid)
 USER = sa.bindparam("by_user", type_=sa.Uuid)
 PRINCIPAL_TYPE = sa.bindparam("principal_type", type_=sa.Text)
 RUN_ID = sa.bindparam("run_id", type_=sa.Uuid)
+NODE_ID = sa.bindparam("node_id", type_=sa.Text)
 UNDO_ID = sa.bindparam("undo_id", type_=sa.Uuid)
 NOW = sa.bindparam("now", type_=Timestamp)
 
-WRITTEN = {record.c.creation_principal_type: None, record.c.creation_run_id: None}
+WRITTEN = {
+    record.c.creation_principal_type: None,
+    record.c.creation_run_id: None,
+    record.c.creation_node_id: None,
+}
 """The values of a record whose creation is written."""
 
 
@@ -119,6 +125,7 @@ def recording_these(
         "omitted_keys": source.c.omitted,
         "at": NOW,
         "undo_id": UNDO_ID,
+        "node_id": NODE_ID,
     }
     return recording(values, *conditions)
 
@@ -172,6 +179,7 @@ def inserting(number: Sql, source: sa.CTE, change_id: Sql | None = None) -> sa.I
         "updated_at": NOW,
         "creation_principal_type": sa.case((is_plain, PRINCIPAL_TYPE)),
         "creation_run_id": sa.case((is_plain, RUN_ID)),
+        "creation_node_id": sa.case((is_plain, NODE_ID)),
     }
     selected = sa.select(*values.values())
     # What the row says already is not sent again for its history.
@@ -367,5 +375,6 @@ def write_parameters(work: UnitOfWork, actor: Actor, schema: Schema) -> dict[str
         "principal_type": actor.principal.type,
         "run_id": actor.principal.run_id,
         "undo_id": actor.principal.undo_id,
+        "node_id": actor.principal.node_id,
         "now": work.now,
     }

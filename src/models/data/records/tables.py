@@ -21,8 +21,8 @@ class Record(SQLModel, table=True):
     value is left out. `number` is set when the database has an auto_number field.
 
     A record that nothing changed is what was created: its creation is read from it, and
-    `creation_principal_type` and `creation_run_id` say who wrote. They are empty where the history
-    is written (ADR 0117).
+    `creation_principal_type`, `creation_run_id` and `creation_node_id` say who wrote. They are
+    empty where the history is written (ADR 0117).
     """
 
     __tablename__ = "record"
@@ -70,6 +70,7 @@ class Record(SQLModel, table=True):
     deleted_at: datetime | None = Field(default=None, sa_type=Timestamp)
     creation_principal_type: str | None = None
     creation_run_id: Id | None = None
+    creation_node_id: str | None = None
 
 
 class RecordIndex(SQLModel, table=True):
