@@ -126,6 +126,21 @@ async def test_a_refusal_is_that_of_the_request_and_not_stored(
     assert kept.status_code == 201
 
 
+async def test_tables_may_change_between_dry_runs_of_a_connection(
+    client: Client, space: Space
+) -> None:
+    """PostgreSQL looks types of functions up again after a table was analyzed or altered."""
+    records = await make(client, space)
+    for _ in range(3):
+        await asyncio.gather(
+            *(client.post(records, json={"title": "Bolt"}, headers=DRY) for _ in range(4))
+        )
+        async with space.database.transaction() as work:
+            await work.execute(text("ANALYZE record"))
+    for _ in range(4):
+        changes(await client.post(records, json={"title": "Bolt"}, headers=DRY))
+
+
 async def test_automations_that_would_start_are_named(client: Client, space: Space) -> None:
     listening = await Listening.within(space.database, space.actor, keys=space.keys)
     at_once = await listening.automation("record_created")
