@@ -15,15 +15,20 @@ from models.automation.action_runs import execution
 from models.automation.action_runs.rules import PlannedStep, StepStatus
 from models.automation.actions import rules as action_rules
 from models.automation.automation_runs import rules as automation_run_rules
-from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
-from models.automation.automation_runs.calls import call_event, called_run_outcome
+from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, is_too_long
+from models.automation.automation_runs.calls import (
+    NotCallableError,
+    accept_called,
+    call_event,
+    called_run_outcome,
+)
 from models.automation.automation_runs.slots import accepted_start_request
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingContext, resolve
-from models.automation.automations.rules.triggers.configs import check_payload
 from models.automation.inbox.commands import keep
-from models.core.base import JsonObject
+from models.automation.inbox.rules import EventOutcome, Judgement
+from models.core.base import Id, JsonObject
 from models.core.expressions.rules.expressions import saved_expression
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.store import find_job
@@ -223,11 +228,14 @@ class ActionSteps:
         if failure.retryable and not attempt.last:
             return StepReply(StepState.RETRY, failure)
         try:
-            return await awaiting_database(lambda: self._fail(attempt, failure))
+            refusal = error if isinstance(error, NotCallableError) else None
+            return await awaiting_database(lambda: self._fail(attempt, failure, refusal))
         except automation_run_rules.RunClosedError:
             return StepReply(StepState.CLOSED)
 
-    async def _fail(self, attempt: Attempt, failure: invocation.Failure) -> StepReply:
+    async def _fail(
+        self, attempt: Attempt, failure: invocation.Failure, refusal: NotCallableError | None
+    ) -> StepReply:
         header, step = attempt.header, attempt.step
         async with self._database.transaction() as work:
             row = await execution.pass_gate(work, header, step.id)
@@ -243,6 +251,8 @@ class ActionSteps:
                 attempt=number,
                 result=kept_output(failure),
             )
+            if refusal is not None and refusal.judgement is not None:
+                await _keep_call(work, header, step, refusal.automation_id, refusal.judgement)
         return StepReply(StepState.FAILED)
 
 
@@ -310,16 +320,17 @@ async def call_automation(
 ) -> invocation.NodeResult | None:
     """Accept a run whose payload is the action's input; None when the step waits for its end.
 
-    Raises NodeError for an automation that cannot be run, and ValidationError for an input that
-    does not fit it.
+    Raises NotCallableError for an automation that cannot be run, or not with this input.
     """
     config = action_rules.RunAutomationConfig.model_validate(parameters)
     version = await runnable_versions.live(work, header.workspace_id, config.automation_id)
     if version is None:
-        raise automation_run_rules.NodeError("not_found", NOT_LIVE)
+        _, reason = await runnable_versions.dormant(work, header.workspace_id, config.automation_id)
+        dormant = Judgement.of_dormant(reason)
+        raise NotCallableError(config.automation_id, "not_found", NOT_LIVE, dormant)
     if is_too_long(header.chain):
-        raise automation_run_rules.NodeError("loop", TOO_LONG)
-    check_payload(version.trigger_config, header.input)
+        loop = Judgement(EventOutcome.LOOP)
+        raise NotCallableError(config.automation_id, "loop", TOO_LONG, loop)
     run_id = execution.called_run_id(header.run_id, step.id)
     # The caller that waits is the run whose node requested the action, if there is one.
     waiting = header.run_id if header.node is None else header.node.run_id
@@ -331,16 +342,26 @@ async def call_automation(
         chain=header.chain,
         started_by_caller=config.wait,
     )
-    accepted = await accept(work, header.actor, version, request)
-    event = call_event(header.workspace_id, header.action_id, run_id, header.input)
-    await keep(work, event, {config.automation_id: accepted.judgement})
-    if accepted.skipped:
-        return invocation.NodeResult({"runId": None, "status": "skipped"})
+    accepted = await accept_called(work, header.actor, version, request)
+    await _keep_call(work, header, step, config.automation_id, accepted.judgement)
     if config.wait:
         return None
     return invocation.NodeResult(
         {"runId": str(run_id), "status": automation_run_rules.RunStatus.QUEUED.value}
     )
+
+
+async def _keep_call(
+    work: UnitOfWork,
+    header: execution.ActionRunHeader,
+    step: PlannedStep,
+    automation_id: Id,
+    judgement: Judgement,
+) -> None:
+    """Keep a call of a step and what became of it, for the automation that is called."""
+    run_id = execution.called_run_id(header.run_id, step.id)
+    event = call_event(header.workspace_id, header.action_id, run_id, header.input)
+    await keep(work, event, {automation_id: judgement})
 
 
 async def called_automation(

@@ -270,8 +270,8 @@ def _call(beginning: _Beginning) -> _Body:
             request = await calls.accept_call(node.work, call)
         except calls.NotCallableError as error:
             # Nothing was written before: the failure and its reason are of one transaction.
-            if error.outcome is not None:
-                await calls.keep_call(node.work, call, Judgement(error.outcome))
+            if error.judgement is not None:
+                await calls.keep_call(node.work, call, error.judgement)
             return await node.fail(error.failure_code, error.message)
         if not config.wait:
             output = {"runId": str(call.run_id), "status": RunStatus.QUEUED.value}

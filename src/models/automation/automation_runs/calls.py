@@ -20,8 +20,21 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs import execution, slots
-from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
-from models.automation.automation_runs.rules import OPEN_RUN, NodeError, RunSource, RunStatus
+from models.automation.automation_runs.acceptance import (
+    TOO_LONG,
+    Accepted,
+    RunRequest,
+    accept,
+    is_too_long,
+)
+from models.automation.automation_runs.rules import (
+    OPEN_RUN,
+    ConcurrencyKeyError,
+    NodeError,
+    RunSource,
+    RunStatus,
+    SlotsTakenError,
+)
 from models.automation.automation_runs.run_header import RunHeader, first_response
 from models.automation.automation_runs.tables import (
     AutomationRun,
@@ -33,13 +46,16 @@ from models.automation.automations import runnable_versions
 from models.automation.automations.queries import AUTOMATION, VERSION, automation_of, version_of
 from models.automation.automations.rules.triggers.configs import check_payload
 from models.automation.automations.rules.triggers.kinds import TriggerKind
+from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.inbox import rules as inbox_rules
 from models.automation.inbox.commands import keep
+from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from runtime.database import UnitOfWork, Work
 from runtime.derived_ids import derived_id
+from runtime.errors import PlatformError, RunError, ValidationError
 from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal.families import Family
 from runtime.temporal.outbox import StartRequest
@@ -91,36 +107,74 @@ def called_run_id(run_id: Id, node_id: str, scope_key: str) -> Id:
 
 
 class NotCallableError(NodeError):
-    """The automation cannot be called; `outcome` says why, of one that is there."""
+    """An automation takes no such call; `judgement` says why, of one that is there."""
 
-    def __init__(self, code: str, message: str, outcome: inbox_rules.EventOutcome | None) -> None:
+    def __init__(
+        self, automation_id: Id, code: str, message: str, judgement: inbox_rules.Judgement | None
+    ) -> None:
         super().__init__(code, message)
-        self.outcome = outcome
+        self.automation_id = automation_id
+        self.judgement = judgement
+
+
+_OUTCOMES: Mapping[type[PlatformError], inbox_rules.EventOutcome] = {
+    ConcurrencyKeyError: inbox_rules.EventOutcome.INVALID,
+    SlotsTakenError: inbox_rules.EventOutcome.SKIPPED,
+    ValidationError: inbox_rules.EventOutcome.INVALID,
+}
+"""The outcomes of calls that an automation refuses; of other refusals it is `not_allowed`."""
+
+
+async def accept_called(
+    work: UnitOfWork, actor: Actor, version: RunnableVersion, request: RunRequest
+) -> Accepted:
+    """Accept a run that another one, or an action, asks for.
+
+    Raises NotCallableError for a payload that the automation refuses, and when its concurrency
+    forbids the run.
+    """
+    try:
+        check_payload(version.trigger_config, request.payload)
+        return await accept(work, actor, version, request)
+    except (ValidationError, RunError) as error:
+        outcome = _OUTCOMES.get(type(error), inbox_rules.EventOutcome.NOT_ALLOWED)
+        raise refused_call(version.automation_id, error.code, error.message, outcome) from None
+
+
+def refused_call(
+    automation_id: Id, code: str, message: str, outcome: inbox_rules.EventOutcome
+) -> NotCallableError:
+    """The refusal of an automation that runs, which the inbox shows with its message."""
+    detail = {"message": inbox_rules.shortened(message)}
+    judgement = inbox_rules.Judgement(outcome, detail=detail)
+    return NotCallableError(automation_id, code, message, judgement)
 
 
 async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
     """Accept the run; the request that starts it. Repeating it changes nothing.
 
-    Raises NotCallableError, NodeError, ValidationError for a payload that the called automation
-    refuses, and RunError when its concurrency forbids the run.
+    Raises NotCallableError, also for a payload that the called automation refuses, and when its
+    concurrency forbids the run.
     """
     earlier = await slots.accepted_start_request(work, call.run_id)
     if earlier is not None:
         return earlier
-    if len(json.dumps(call.payload, ensure_ascii=False).encode("utf-8", "replace")) > INPUT_LIMIT:
-        raise NodeError("input_too_large", "The input of the called automation exceeds 1 MiB.")
     caller = call.caller
     version = await runnable_versions.live(work, caller.workspace_id, call.automation_id)
     if version is None:
         _, reason = await runnable_versions.dormant(work, caller.workspace_id, call.automation_id)
         message = "The called automation was not found, or is archived, unpublished or disabled."
-        outcome = None if reason is None else inbox_rules.EventOutcome(reason)
-        raise NotCallableError("not_runnable", message, outcome)
+        dormant = inbox_rules.Judgement.of_dormant(reason)
+        raise NotCallableError(call.automation_id, "not_runnable", message, dormant)
     kind = version.trigger_config["kind"]
     if kind not in CALLABLE:
         message = f"An automation with the trigger {kind} cannot be called."
-        raise NotCallableError("not_callable", message, inbox_rules.EventOutcome.NOT_ALLOWED)
-    check_payload(version.trigger_config, call.payload)
+        outcome = inbox_rules.EventOutcome.NOT_ALLOWED
+        raise refused_call(call.automation_id, "not_callable", message, outcome)
+    if len(json.dumps(call.payload, ensure_ascii=False).encode("utf-8", "replace")) > INPUT_LIMIT:
+        message = "The input of the called automation exceeds 1 MiB."
+        outcome = inbox_rules.EventOutcome.TOO_LARGE
+        raise refused_call(call.automation_id, "input_too_large", message, outcome)
     request = RunRequest(
         RunSource.AUTOMATION,
         call.payload,
@@ -130,7 +184,7 @@ async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
         chain=call.chain,
         started_by_caller=call.waits,
     )
-    accepted = await accept(work, caller.actor, version, request)
+    accepted = await accept_called(work, caller.actor, version, request)
     await keep_call(work, call, accepted.judgement)
     return slots.start_request(version, RunSource.AUTOMATION, accepted.attributes)
 
