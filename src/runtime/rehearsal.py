@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from runtime.database import Database, SingleStatement, Transaction, UnitOfWork
 from runtime.object_store import ObjectStore
+from runtime.postgresql.sessions import BoundedConnection
 from runtime.postgresql.statements import PreparedStatement
 
 
@@ -78,6 +79,9 @@ class DryRun(Transaction):
 
     async def roll_back(self) -> None:
         """End it, and return the connection."""
+        driver = await self.driver()
+        assert isinstance(driver, BoundedConnection), "the engine makes such connections"
+        await driver.roll_back_keeping_plans()
         await self._transaction.rollback()
         self._changes.take()
         await self._stack.aclose()

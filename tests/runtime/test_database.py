@@ -1,11 +1,23 @@
 """What reads see of writes beside them."""
 
 import pytest
-from sqlalchemy import Integer, QueuePool, column, func, insert, literal, select, table, text
+from sqlalchemy import (
+    Integer,
+    QueuePool,
+    bindparam,
+    column,
+    func,
+    insert,
+    literal,
+    select,
+    table,
+    text,
+)
 
 from runtime.database import Database
 from runtime.errors import NotFoundError
 from runtime.postgresql.statements import PreparedStatement
+from runtime.rehearsal import dry_run
 
 ONE = PreparedStatement(select(literal(1).label("one")))
 ACTING = PreparedStatement(select(func.set_config("workspace.actor", "somebody", True)))
@@ -74,3 +86,26 @@ async def test_the_first_statement_of_a_transaction_belongs_to_it(numbers: Datab
         assert first is work
         await ACTING.first(first, {})
         assert await work.scalar(text(setting)) == "somebody"
+
+
+async def test_a_dry_run_keeps_nothing_but_the_prepared_statements(
+    numbers: Database, database_url: str
+) -> None:
+    """The driver drops them at each rollback, and the next transaction would plan them anew."""
+    statement = PreparedStatement(insert(NUMBERS).values(number=bindparam("number")))
+    prepared = text("SELECT count(*) FROM pg_prepared_statements")
+    database = Database(database_url, pool_size=1)
+    try:
+        async with database.transaction() as work:
+            await statement.execute(work, {"number": 1})
+            before = await work.scalar(prepared)
+        async with dry_run(database) as work:
+            await statement.execute(work, {"number": 2})
+        async with database.transaction() as work:
+            assert await work.scalar(prepared) > before > 0
+            assert [row.number for row in await work.rows(select(NUMBERS))] == [1]
+            await statement.execute(work, {"number": 3})
+    finally:
+        await database.close()
+    async with numbers.snapshot() as work:
+        assert await work.scalar(select(func.count()).select_from(NUMBERS)) == 2

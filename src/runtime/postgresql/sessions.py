@@ -203,6 +203,25 @@ class BoundedConnection(psycopg.AsyncConnection[Any]):
         """A new connection, however long that takes."""
         return await super().connect(conninfo, autocommit=autocommit, **options)
 
+    async def roll_back_keeping_plans(self) -> None:
+        """Roll back a transaction that changed no definitions.
+
+        The driver's `rollback` drops all prepared statements, because it cannot know that, and the
+        next transactions would plan theirs once more.
+        """
+        self.pgconn.send_query(b"ROLLBACK")
+        readable = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self.pgconn.socket, readable.set)
+        try:
+            while self.pgconn.is_busy() or self.pgconn.get_result() is not None:
+                if self.pgconn.is_busy():
+                    await readable.wait()
+                    readable.clear()
+                    self.pgconn.consume_input()
+        finally:
+            loop.remove_reader(self.pgconn.socket)
+
 
 class PooledConnection(BoundedConnection):
     """A connection to a pooler.
