@@ -12,6 +12,7 @@ from typing import cast
 from starlette.background import BackgroundTask
 from starlette.responses import Response
 
+from api.kernel.awaited_work import Wait
 from api.kernel.browsers import refuse_subresource
 from api.kernel.operation import refuse_as_json
 from api.kernel.request import ApiRequest
@@ -103,19 +104,20 @@ def delivery_of(request: ApiRequest) -> Delivery:
 
 
 def answer(
-    request: ApiRequest, hook: webhooks.Hook, receipt: webhooks.WebhookReceiptBody
+    request: ApiRequest, hook: webhooks.Hook, receipt: webhooks.WebhookReceiptBody, wait: Wait
 ) -> Data[webhooks.WebhookReceiptBody]:
-    """The receipt at once, or the answer of the run when it is there.
+    """The receipt at once, or the answer of the run when it is there, for which `wait` has begun.
 
     Both are responses. The declared type is what the OpenAPI document says of them.
     """
     if hook.trigger.respond == "immediate" or receipt.run_id is None:
         return cast("Data[webhooks.WebhookReceiptBody]", _receipt(receipt))
+    wait.turn_to(receipt.run_id)
     poll = partial(_poll, hook, receipt)
     response = request.deferred(
         poll,
         within=hook.trigger.wait_seconds,
-        of=receipt.run_id,
+        of=wait,
         is_fresh=not receipt.duplicate,
     )
     return cast("Data[webhooks.WebhookReceiptBody]", response)

@@ -53,6 +53,8 @@ class Work(ABC):
         """Durable work whose end, or answer, is written here: requests that wait for it are
         notified after the commit.
         """
+        self.notify_workers = False
+        """Set when a worker has something to do after the commit, which then notifies them all."""
         self.prefetched_rows: list[PrefetchedRow] = []
         """Rows that no caller has read yet; the first caller that reads them removes them."""
         self._moments = count()
@@ -117,8 +119,6 @@ class UnitOfWork(Work):
         super().__init__()
         self._connection = connection
         self._driver: psycopg.AsyncConnection[Any] | None = None
-        self.notify_workers = False
-        """Set when a worker has something to do after the commit, which then notifies them all."""
         self.after_commit: list[Callable[[], None]] = []
         """Called once the transaction is committed, and never when it is not."""
 
@@ -308,12 +308,7 @@ class Transaction(UnitOfWork):
         await self._transaction.commit()
         logs = self._changes.take()
         await self._stack.aclose()
-        if self.notify_workers:
-            self._database.notify_workers()
-        if self.answered:
-            self._database.notify_waiters(self.answered)
-        if logs:
-            self._database.notify_readers(logs)
+        self._database.notify(self, logs)
         for callback in self.after_commit:
             callback()
 
@@ -345,7 +340,7 @@ class Database:
         `patience` is the time that PostgreSQL has to answer a new connection.
         """
         self.notify_workers: Callable[[], None] = lambda: None
-        """Called after a commit that set `UnitOfWork.notify_workers`; the process sets it."""
+        """Called after a commit that set `Work.notify_workers`; the process sets it."""
         self.notify_readers: Callable[[Collection[str]], None] = lambda _: None
         """Called after a commit with the workspaces whose logs it wrote to; the process sets it."""
         self.notify_waiters: Callable[[Collection[UUID]], None] = lambda _: None
@@ -397,6 +392,12 @@ class Database:
             work = SingleStatement(connection, self._singles.pool.check)
             yield work
             logs = changes.take()
+        self.notify(work, logs)
+
+    def notify(self, work: Work, logs: Collection[str]) -> None:
+        """Notify the processes of what a work has committed, and of the `logs` it wrote to."""
+        if work.notify_workers:
+            self.notify_workers()
         if work.answered:
             self.notify_waiters(work.answered)
         if logs:

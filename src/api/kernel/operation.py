@@ -46,20 +46,20 @@ class Access:
     needs `level`; a GET may `prefetch` what it asks about it. Where none is named, a guest needs
     the level of a writer on some item. An `idempotent` operation that `joins` has one effect
     although it is called without a key: called again before its answer was given, it gives that.
-    `transaction=False` is for operations that must answer without a database; `writes` for a GET
-    that counts its use, `snapshot` for one that reads rows which must agree with each other. The
-    body of an `upload` is no JSON: it goes to the object store, and the endpoint finds what came of
-    it in `call.upload`; where the endpoint has a body as well, JSON is that. Of a page, a form with
-    a file is an upload, and the fields before its file are the body. `bundles` is for uploads that
-    belong to no workspace: the prefix of their keys. With `in_trash` the resource may be in the
-    trash. A `raw` operation takes any query and any body, which the endpoint finds in
-    `call.raw_body`. What `starts_run` counts for the rate limit of run starts as well. The `heavy`
-    requests of one caller take turns, as batches do. A `page` is served to clients that accept
-    HTML, and takes the fields of a form as its body; its router says how it refuses. What scripts
-    of pages read and do may be asked for by `cookie`, beside `Authorization`. Where it `prefers`,
-    the caller may wait for the end of the work by `Prefer: wait`. `unattended`: pages ask by
-    themselves, which is no use of a session. The body of one that `hides_body` is a secret: a
-    proposal of it does not show the body.
+    `transaction=False` is for operations that must answer without a database, or take a statement
+    of their own; `writes` for a GET that counts its use, `snapshot` for one that reads rows which
+    must agree with each other. The body of an `upload` is no JSON: it goes to the object store, and
+    the endpoint finds what came of it in `call.upload`; where the endpoint has a body as well, JSON
+    is that. Of a page, a form with a file is an upload, and the fields before its file are the
+    body. `bundles` is for uploads that belong to no workspace: the prefix of their keys. With
+    `in_trash` the resource may be in the trash. A `raw` operation takes any query and any body,
+    which the endpoint finds in `call.raw_body`. What `starts_run` counts for the rate limit of run
+    starts as well. The `heavy` requests of one caller take turns, as batches do. A `page` is served
+    to clients that accept HTML, and takes the fields of a form as its body; its router says how it
+    refuses. What scripts of pages read and do may be asked for by `cookie`, beside `Authorization`.
+    Where it `prefers`, the caller may wait for the end of the work by `Prefer: wait`. `unattended`:
+    pages ask by themselves, which is no use of a session. The body of one that `hides_body` is a
+    secret: a proposal of it does not show the body.
 
     Routers declare it beside the operation; `authorization` enforces it, `openapi` documents it.
     """

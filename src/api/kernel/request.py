@@ -293,16 +293,16 @@ class ApiRequest(Request):
         poll: Poll[T],
         *,
         within: float,
-        of: UUID | None = None,
+        of: UUID | Wait | None = None,
         then: Then | None = None,
         is_fresh: bool = False,
     ) -> Data[T]:
         """The value of an endpoint whose answer a job gives: `poll` finds it after the commit.
 
-        `within` is in seconds. The job is the one `of` this id, else that of `new_id`. `then` is
-        done after the answer. `is_fresh` as in `Deferred`.
+        `within` is in seconds. The job is the one `of` this id, or of this wait that has begun,
+        else that of `new_id`. `then` is done after the answer. `is_fresh` as in `Deferred`.
         """
-        wait = Wait(self.services.awaited, of or self.new_id)
+        wait = of if isinstance(of, Wait) else Wait(self.services.awaited, of or self.new_id)
         # The pipeline replaces it by the answer; to its endpoint it stands for the answer.
         return cast("Data[T]", Deferred(poll, within, wait, then, is_fresh))
 

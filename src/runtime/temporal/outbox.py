@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from runtime.database import UnitOfWork
+from runtime.database import UnitOfWork, Work
 from runtime.observability.tracing import TRACEPARENT, traceparent
 from runtime.postgresql.schema import Timestamp, table_of
 from runtime.postgresql.statements import PreparedStatement
@@ -137,7 +137,7 @@ def append_for_each(decided: sa.CTE) -> sa.Insert:
 _APPEND = PreparedStatement(sa.insert(outbox).values(**_VALUES))
 
 
-def intent_values(work: UnitOfWork, **intent: Unpack[IntentArguments]) -> dict[str, Any]:
+def intent_values(work: Work, **intent: Unpack[IntentArguments]) -> dict[str, Any]:
     """The parameters of a statement that records an intent; its commit notifies the workers."""
     work.notify_workers = True
     values: dict[str, Any] = {"request": {}, **intent, "now": work.now}

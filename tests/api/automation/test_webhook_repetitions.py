@@ -14,10 +14,12 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.sweeps import Expired, RetentionActivities
 from models.automation.automation_runs.tables import automation_run
+from models.automation.inbox.tables import inbox_outcome
 from models.automation.webhooks.commands import webhook_receipt
 from runtime.clock import utc_now
 from runtime.configuration.settings import Settings
 from runtime.object_store import ObjectStore
+from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal.outbox import outbox
 from tests.support.automations import read, refusal
 from tests.support.client import Client
@@ -265,3 +267,30 @@ async def test_one_webhook_is_called_so_often_and_no_more(
         assert refused.headers["x-ratelimit-remaining"] == "0"
         assert (await http.post(other["webhookPath"])).status_code == 202
     assert await counted(space, made) == (3, 3)
+
+
+async def test_a_call_takes_two_statements(
+    client: Client, space: Space, stranger: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One finds the webhook, one writes receipt, run, start and event; a repeated one asks more."""
+    made = await make_hook(client, space)
+    run, asked = PreparedStatement._run, []
+
+    async def noted(statement: PreparedStatement, *given: Any) -> Any:
+        asked.append(statement)
+        return await run(statement, *given)
+
+    monkeypatch.setattr(PreparedStatement, "_run", noted)
+    first = read(await send(stranger, made, message_id="msg_1"), 202)
+    assert (len(asked), await counted(space, made)) == (2, (1, 1))
+    assert read(await send(stranger, made, message_id="msg_1"))["runId"] == first["runId"]
+    assert (len(asked), await counted(space, made)) == (7, (1, 1))
+    outcome = inbox_outcome.c
+    async with space.database.transaction() as work:
+        rows = await work.rows(
+            select(outcome.outcome, outcome.run_id)
+            .where(outcome.automation_id == made["id"])
+            .order_by(outcome.received_at)
+        )
+    assert [row.outcome for row in rows] == ["run", "duplicate"]
+    assert {str(row.run_id) for row in rows} == {first["runId"]}

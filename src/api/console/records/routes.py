@@ -30,7 +30,6 @@ from models.data.record_exports.exports import names_of
 from models.data.records import commands
 from models.data.records.commands import update_record
 from models.data.records.queries import QueryTooSlowError, get_record
-from models.data.records.reverts import list_history
 from models.data.records.search import choices
 from models.data.records.shapes import RecordDetail, UpdateRecord
 from runtime.errors import ConflictError, NotFoundError, ValidationError

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from api.anonymous_requests import answer, called_webhook, delivery_of, refusals_kept, refuse_call
+from api.kernel.awaited_work import Wait
 from api.kernel.browsers import NoSubresourceError
 from api.kernel.limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
@@ -20,9 +21,16 @@ from models.automation.waits import commands as wait_commands
 from models.automation.waits.commands import PublishEvent, Resumed, ResumeData, ResumeNode
 from models.automation.waits.links import read_resume_token
 from models.automation.webhooks import commands as webhook_commands
+from models.automation.webhooks.receiving import receive
 from models.core.access.rules import Level, Scope
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
-from runtime.errors import ConflictError, DeniedError, NotFoundError, RunError
+from runtime.errors import (
+    ConflictError,
+    DeniedError,
+    NotFoundError,
+    RunError,
+    UnavailableError,
+)
 
 waits_router = Router(tags=["automation runs"])
 
@@ -92,13 +100,14 @@ router = Router(tags=["webhooks"], refuse=refuse_call)
 HOOK = "/v1/hooks/{webhookToken}"
 
 _CALLED: dict[str, Any] = {
-    "access": Access(credential="none", writes=True, raw=True),
+    "access": Access(credential="none", writes=True, raw=True, transaction=False),
     "errors": [
         *(
             webhook_commands.UnverifiedError,
             webhook_commands.WrongMethodError,
             TooOftenError,
             NoSubresourceError,
+            UnavailableError,
         ),
         *(BindingError, ExpressionLimitError),
     ],
@@ -124,12 +133,16 @@ async def call_webhook(request: ApiRequest) -> Data[webhook_commands.WebhookRece
     With `respond: wait` the answer is that of the run: of its respond node, else its output; after
     30 seconds it is 202 all the same.
     """
-    hook = await called_webhook(request)
-    async with refusals_kept(request, hook):
-        receipt = await webhook_commands.receive(
-            request.work, request.services.keys, hook, delivery_of(request)
-        )
-    return answer(request, hook, receipt)
+    services, run_id = request.services, request.new_id
+    async with services.shares.held(request.share):
+        hook = await called_webhook(request)
+        # It begins before the commit, so that no end is missed.
+        wait = Wait(services.awaited, run_id)
+        async with refusals_kept(request, hook):
+            receipt = await receive(
+                services.database, services.keys, hook, delivery_of(request), run_id
+            )
+    return answer(request, hook, receipt, wait)
 
 
 @router.get(HOOK, **_CALLED)

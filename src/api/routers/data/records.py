@@ -13,7 +13,6 @@ from models.data.record_exports.exports import cancel_export as cancel
 from models.data.record_exports.shapes import CreateExport, ExportDetail
 from models.data.records import commands, queries, shapes
 from models.data.records.queries import QueryTooSlowError
-from models.data.records.reverts import list_history
 from models.data.views.queries import through_its_view
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, UnsupportedError

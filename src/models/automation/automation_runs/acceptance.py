@@ -21,7 +21,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.expressions import ExpressionError, saved_expression
 from models.core.pauses.intents import append_or_rest, pausable
-from runtime.database import UnitOfWork
+from runtime.database import UnitOfWork, Work
 from runtime.ids import new_id
 from runtime.postgresql.statements import PreparedStatement
 from runtime.processes.bounded_processes import evaluate_bounded
@@ -124,13 +124,12 @@ _RUN_COLUMNS = (
     "created_at",
 )
 
-_RUN = AUTOMATION_RUNS.accepting(
-    {
-        "id": sa.bindparam("subject_id"),
-        "workspace_id": sa.bindparam("workspace_id"),
-        **{name: sa.bindparam(name, type_=automation_run.c[name].type) for name in _RUN_COLUMNS},
-    }
-)
+_VALUES = {
+    "id": sa.bindparam("subject_id", type_=automation_run.c.id.type),
+    "workspace_id": sa.bindparam("workspace_id", type_=automation_run.c.workspace_id.type),
+    **{name: sa.bindparam(name, type_=automation_run.c[name].type) for name in _RUN_COLUMNS},
+}
+_RUN = AUTOMATION_RUNS.accepting(_VALUES)
 _ACCEPT = PreparedStatement(
     outbox.append_for_each(_RUN.returning(automation_run.c.id).cte("accepted"))
 )
@@ -144,6 +143,33 @@ _ACCEPT_CALLED = PreparedStatement(
 )
 """A run that a workflow starts, and that a signal lets begin after a pause."""
 _ACCEPT_ALONE = PreparedStatement(_RUN)
+
+
+def accepting_free(decided: sa.CTE) -> sa.CTE:
+    """A run and its start, as `append_or_rest` tells, unless `decided` is empty.
+
+    Its parameters are `free_run`.
+    """
+    run = AUTOMATION_RUNS.accepting(_VALUES, decided).returning(automation_run.c.id)
+    return append_or_rest(run.cte("accepted")).cte("start")
+
+
+def is_free(version: RunnableVersion, request: RunRequest) -> bool:
+    """True when nothing is asked before a run is accepted: neither limits nor a canary hold."""
+    return version.canary is None and concurrency_of(version.trigger_config, request) is None
+
+
+def free_run(
+    work: Work,
+    actor: Actor,
+    version: RunnableVersion,
+    request: RunRequest,
+    run_id: Id,
+    attributes: Mapping[str, str] | None,
+) -> JsonObject:
+    """The parameters of `accepting_free` for a run that `is_free`."""
+    run = _columns(work, actor, version, request, run_id, FREE, attributes)
+    return _with_start(work, version, request, run)
 
 
 async def accept(
@@ -196,8 +222,32 @@ async def _write(
     run_id: Id,
     admission: Admission,
 ) -> Accepted:
-    attributes = await _attributes(version, request)
-    run = {
+    attributes = await attributes_of(version, request)
+    run = _columns(work, actor, version, request, run_id, admission, attributes)
+    if not admission.admitted:
+        created, rests = await _ACCEPT_ALONE.execute(work, run) > 0, False
+    else:
+        created, rests = await _insert(work, version, request, run)
+    columns = None
+    if created:
+        columns = {"id": run_id, **run}
+        del columns["subject_id"]
+    return Accepted(run_id, created, rests=rests, columns=columns, node_count=version.node_count)
+
+
+def _columns(
+    work: Work,
+    actor: Actor,
+    version: RunnableVersion,
+    request: RunRequest,
+    run_id: Id,
+    admission: Admission,
+    attributes: Mapping[str, str] | None,
+) -> JsonObject:
+    """The columns of a run; its id is `subject_id`, as in the intent of its start."""
+    return {
+        "subject_id": run_id,
+        "workspace_id": actor.workspace_id,
         "automation_id": version.automation_id,
         "automation_version_id": version.version_id,
         "graph_checksum": version.checksum,
@@ -215,27 +265,31 @@ async def _write(
         "created_by_user_id": actor.person,
         "created_at": work.next_moment(),
     }
-    own = {"subject_id": run_id, "workspace_id": actor.workspace_id}
-    if not admission.admitted:
-        created, rests = await _ACCEPT_ALONE.execute(work, {**own, **run}) > 0, False
-    else:
-        created, rests = await _insert(work, version, request, {**own, **run})
-    columns = {"id": run_id, "workspace_id": actor.workspace_id, **run} if created else None
-    return Accepted(run_id, created, rests=rests, columns=columns, node_count=version.node_count)
 
 
 async def _insert(
     work: UnitOfWork, version: RunnableVersion, request: RunRequest, run: JsonObject
 ) -> tuple[bool, bool]:
     """Insert a run that has what it needs: whether it is new, and rests. A test never does."""
-    workspace_id, run_id = run["workspace_id"], run["subject_id"]
     test = rules.is_test(request.source, request.options)
+    if test and request.started_by_caller:
+        return await _ACCEPT_ALONE.execute(work, run) > 0, False
+    values = _with_start(work, version, request, run)
+    if test:
+        return await _ACCEPT.execute(work, values) > 0, False
+    statement = _ACCEPT_CALLED if request.started_by_caller else _ACCEPT_PAUSABLE
+    row = await statement.first(work, values)
+    return row is not None, row is not None and row.pause_id is not None
+
+
+def _with_start(
+    work: Work, version: RunnableVersion, request: RunRequest, run: JsonObject
+) -> JsonObject:
+    """The columns of a run with the parameters of its start, and of its rest under a pause."""
+    workspace_id, run_id = run["workspace_id"], run["subject_id"]
     if request.started_by_caller:
-        if test:
-            return await _ACCEPT_ALONE.execute(work, run) > 0, False
-        statement, intent = _ACCEPT_CALLED, admitted_intent(workspace_id, run_id)
+        intent = admitted_intent(workspace_id, run_id)
     else:
-        statement = _ACCEPT_PAUSABLE
         intent = start_intent(
             workspace_id,
             run_id,
@@ -244,15 +298,11 @@ async def _insert(
             run["attributes"],
             in_bulk=request.in_bulk,
         )
-    values = {**outbox.intent_values(work, **intent), **run}
-    if test:
-        return await _ACCEPT.execute(work, values) > 0, False
     subjects = pausable(work, [version.automation_id, workspace_id], run["created_at"])
-    row = await statement.first(work, {**values, **subjects})
-    return row is not None, row is not None and row.pause_id is not None
+    return {**outbox.intent_values(work, **intent), **run, **subjects}
 
 
-async def _attributes(version: RunnableVersion, request: RunRequest) -> dict[str, str] | None:
+async def attributes_of(version: RunnableVersion, request: RunRequest) -> dict[str, str] | None:
     """The attributes of a run; the replay of a run inherits all of them."""
     attributes = dict(request.attributes)
     inherits = request.source is rules.RunSource.REPLAY and request.replay_of_run_id is not None

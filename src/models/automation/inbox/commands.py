@@ -54,21 +54,21 @@ _EVENTS = (
 )
 
 
-def keeping(events: sa.CTE) -> PreparedStatement[Any]:
+def keeping(events: sa.CTE, verdicts: sa.FromClause = _VERDICTS) -> Insert:
     """The statement that keeps events and verdicts; `events` has the columns of `inbox_event`.
 
-    Its parameters are `now`, `verdicts`, and the parameters of `events`.
+    Its parameters are `now`, those of `events`, and those of `verdicts`: by default `verdicts`.
     """
     values = {
-        "id": _VERDICTS.c.id,
+        "id": verdicts.c.id,
         "workspace_id": events.c.workspace_id,
         "event_id": events.c.id,
-        "automation_id": _VERDICTS.c.automation_id,
+        "automation_id": verdicts.c.automation_id,
         "source": events.c.source,
-        "outcome": _VERDICTS.c.outcome,
-        "run_id": _VERDICTS.c.run_id,
-        "detail": sa.func.nullif(_VERDICTS.c.detail, sa.cast(sa.literal("null", sa.Text), JSONB)),
-        "replay": _VERDICTS.c.replay,
+        "outcome": verdicts.c.outcome,
+        "run_id": verdicts.c.run_id,
+        "detail": sa.func.nullif(verdicts.c.detail, sa.cast(sa.literal("null", sa.Text), JSONB)),
+        "replay": verdicts.c.replay,
         "received_at": events.c.received_at,
         "judged_at": _NOW,
     }
@@ -79,23 +79,60 @@ def keeping(events: sa.CTE) -> PreparedStatement[Any]:
     new = upsert(inbox_outcome).from_select(
         list(values),
         sa.select(*values.values()).select_from(
-            events.join(_VERDICTS, _VERDICTS.c.event_id == events.c.id)
+            events.join(verdicts, verdicts.c.event_id == events.c.id)
         ),
     )
     judged = ("outcome", "run_id", "detail", "judged_at")
     statement: Insert = new.on_conflict_do_update(
         index_elements=["id"], set_={name: new.excluded[name] for name in judged}
     ).add_cte(events_kept.on_conflict_do_nothing(index_elements=["id"]).cte("kept"))
-    return PreparedStatement(statement)
+    return statement
 
 
-_received = sa.select(*_EVENTS.c, _NOW.label("received_at")).cte("event")
-_KEEP = keeping(_received)
+_received = sa.select(*_EVENTS.c, _NOW.label("received_at"))
+_KEEP = PreparedStatement(keeping(_received.cte("event")))
+
+
+def keeping_start(start: sa.CTE) -> PreparedStatement[Any]:
+    """The statement that keeps an event of which there is a run; its row has the outcome.
+
+    `start` has the `id` of the run, and a `pause_id` where it rests. Where it is empty, nothing is
+    kept. The parameters are those of `start`, and `start_values`.
+    """
+    event = _received.select_from(start).cte("event")
+    outcome = sa.case(
+        (start.c.pause_id.is_not(None), rules.EventOutcome.PAUSED.value),
+        else_=rules.EventOutcome.RUN.value,
+    )
+    verdict = sa.select(
+        sa.bindparam("outcome_id", type_=inbox_outcome.c.id.type).label("id"),
+        event.c.id.label("event_id"),
+        sa.bindparam("automation_id", type_=inbox_outcome.c.automation_id.type).label(
+            "automation_id"
+        ),
+        outcome.label("outcome"),
+        start.c.id.label("run_id"),
+        sa.null().cast(JSONB).label("detail"),
+        sa.false().label("replay"),
+    ).select_from(start.join(event, sa.true()))
+    statement = keeping(event, verdict.cte("verdict"))
+    return PreparedStatement(statement.returning(inbox_outcome.c.outcome))
+
+
+def start_values(work: Work, event: rules.Received, automation_id: Id) -> dict[str, Any]:
+    """The parameters of `keeping_start` beside those of the start."""
+    own = {"outcome_id": rules.outcome_id(event.id, automation_id), "automation_id": automation_id}
+    return {**_event_values(work, event), **own}
 
 
 async def keep(work: Work, event: rules.Received, judgements: Mapping[Id, rules.Judgement]) -> None:
     """Keep an event with its outcomes, by the ids of their automations."""
     verdicts = [Verdict(event.id, one, judgement) for one, judgement in judgements.items()]
+    values = _event_values(work, event)
+    await _KEEP.execute(work, {**values, "verdicts": verdict_rows(verdicts)})
+
+
+def _event_values(work: Work, event: rules.Received) -> dict[str, Any]:
     payload = None if event.payload is None else to_json(event.payload)
     fits = payload is not None and len(payload) <= rules.MAX_PAYLOAD
     row = {
@@ -106,8 +143,7 @@ async def keep(work: Work, event: rules.Received, judgements: Mapping[Id, rules.
         "payload": event.payload if fits else None,
         "payload_bytes": 0 if payload is None else len(payload),
     }
-    events, rows = to_json([row]).decode(), verdict_rows(verdicts)
-    await _KEEP.execute(work, {"now": work.now, "events": events, "verdicts": rows})
+    return {"now": work.now, "events": to_json([row]).decode()}
 
 
 def verdict_rows(verdicts: Collection[Verdict]) -> str:

@@ -107,7 +107,7 @@ _SOURCE = sa.case(
     {kind.value: source.value for kind, source in inbox_rules.DISPATCHED.items()},
     value=trigger_event.c.kind,
 )
-_KEEP = keeping(
+_KEPT = (
     sa.select(
         trigger_event.c.event_id.label("id"),
         trigger_event.c.workspace_id,
@@ -120,6 +120,7 @@ _KEEP = keeping(
     .where(trigger_event.c.id == sa.func.any(_IDS))
     .cte("event")
 )
+_KEEP = PreparedStatement(keeping(_KEPT))
 
 
 async def _keep(

@@ -3,16 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
 
-from models.automation.automation_runs.acceptance import Accepted, RunRequest, accept
-from models.automation.automation_runs.queries import RUN, run_of
-from models.automation.automation_runs.rules import RunSource, RunStatus
-from models.automation.automation_runs.run_header import automation_actor
+from models.automation.automation_runs.rules import RunStatus
 from models.automation.automations import runnable_versions
 from models.automation.automations.queries import AUTOMATION, GRAPH
 from models.automation.automations.rules.triggers.configs import read_trigger
@@ -28,11 +24,10 @@ from models.core.base import Id, JsonObject, Shape
 from models.core.purging import Retention
 from runtime import errors
 from runtime.crypto import KeyRing
-from runtime.database import UnitOfWork, Work
+from runtime.database import Work
 from runtime.ids import new_id
 from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 from runtime.postgresql.statements import PreparedStatement
-from runtime.processes.bounded_processes import evaluate_bounded
 
 
 class WebhookReceipt(SQLModel, table=True):
@@ -108,14 +103,15 @@ class HookedVersion(RunnableVersion, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A webhook that takes calls; `version` is what a call runs."""
+    """A webhook that takes calls; `version` is what a call runs, as it was at `read_at`."""
 
     workspace_id: Id
     automation_id: Id
     trigger: WebhookTrigger
     version: HookedVersion
+    read_at: datetime
 
-    def secrets(self, keys: KeyRing, now: datetime) -> list[str]:
+    def secrets(self, keys: KeyRing) -> list[str]:
         """The secrets that verify a call: the workspace secret it names, else the automation's own.
 
         After a rotation the previous one is valid for a while. Raises UnreadableError.
@@ -129,7 +125,7 @@ class Hook:
         sealed = [row.sealed_webhook_secret]
         until = row.previous_webhook_secret_until
         previous = row.sealed_previous_webhook_secret
-        if previous is not None and until is not None and until > now:
+        if previous is not None and until is not None and until > self.read_at:
             sealed.append(previous)
         place = webhook_secret_place(self.automation_id)
         return [keys.unseal(one, place).decode() for one in sealed]
@@ -178,73 +174,11 @@ async def find_hook(work: Work, token: str) -> Hook | Closed | None:
         )
     trigger = read_trigger(config)
     assert isinstance(trigger, WebhookTrigger), "its kind says so"
-    return Hook(row.workspace_id, row.automation_id, trigger, row)
+    return Hook(row.workspace_id, row.automation_id, trigger, row, work.now)
 
 
-FILTERED = WebhookReceiptBody(run_id=None, status="filtered", duplicate=False)
-"""The call was valid, but the trigger's filter does not match it."""
-SKIPPED = WebhookReceiptBody(run_id=None, status="skipped", duplicate=False)
-"""As many runs are open as the automation's concurrency allows."""
-
-
-async def receive(
-    work: UnitOfWork, keys: KeyRing, hook: Hook, delivery: rules.Delivery
-) -> WebhookReceiptBody:
-    """Start the run of a call, unless the same call did so before; the inbox keeps the call.
-
-    Raises WrongMethodError, UnverifiedError, and ValidationError for a body that cannot be read.
-    """
-    trigger = hook.trigger
-    if delivery.method not in trigger.methods:
-        raise WrongMethodError(trigger.methods)
-    secrets = hook.secrets(keys, work.now)
-    if not rules.is_genuine(trigger, secrets, delivery, work.now):
-        raise UnverifiedError(basic=trigger.auth == "basic")
-    payload = rules.read_payload(trigger, delivery)
-    receipt, judgement = await _judged(work, hook, delivery, payload)
-    call = _call(hook.workspace_id, hook.automation_id, rules.kept_call(payload, delivery, secrets))
-    await keep(work, call, {hook.automation_id: judgement})
-    return receipt
-
-
-async def _judged(
-    work: UnitOfWork, hook: Hook, delivery: rules.Delivery, payload: JsonObject
-) -> tuple[WebhookReceiptBody, Judgement]:
-    trigger = hook.trigger
-    if not await evaluate_bounded(lambda: rules.lets_through(trigger, payload, work.now)):
-        term = await evaluate_bounded(lambda: rules.unmet_term(trigger, payload, work.now))
-        return FILTERED, Judgement(EventOutcome.FILTERED, detail=term)
-    rule = rules.deduplication(trigger, delivery)
-    key = None
-    if rule is not None:
-        key = await evaluate_bounded(lambda: rules.call_key(rule, delivery, payload))
-    run_id = new_id()
-    if rule is None or key is None:
-        accepted = await _accepted(work, hook, payload, run_id)
-        return _receipt_of(accepted), accepted.judgement
-    earlier = await _claim(work, hook, key, run_id, rule.window_seconds)
-    if earlier is not None:
-        return earlier, Judgement(EventOutcome.DUPLICATE, earlier.run_id)
-    accepted = await _accepted(work, hook, payload, run_id)
-    if accepted.skipped:
-        # The call started no run, so the same call may try again.
-        await _FORGET.execute(work, _place(hook, key))
-    return _receipt_of(accepted), accepted.judgement
-
-
-async def _accepted(work: UnitOfWork, hook: Hook, payload: JsonObject, run_id: Id) -> Accepted:
-    actor = automation_actor(hook.workspace_id, hook.automation_id)
-    request = RunRequest(RunSource.WEBHOOK, payload, run_id=run_id)
-    return await accept(work, actor, hook.version, request)
-
-
-def _receipt_of(accepted: Accepted) -> WebhookReceiptBody:
-    if accepted.skipped:
-        return SKIPPED
-    return WebhookReceiptBody(run_id=accepted.run_id, status=RunStatus.QUEUED, duplicate=False)
-
-
-def _call(workspace_id: Id, automation_id: Id, payload: JsonObject) -> Received:
+def call_event(workspace_id: Id, automation_id: Id, payload: JsonObject) -> Received:
+    """A call as the inbox has it."""
     return Received(new_id(), workspace_id, EventSource.WEBHOOK, automation_id, payload)
 
 
@@ -267,59 +201,8 @@ async def keep_refused(
         payload = rules.refused_call(None, delivery, [])
         judgement = Judgement(hook.outcome)
     else:
-        payload = rules.refused_call(hook.trigger, delivery, hook.secrets(keys, work.now))
+        payload = rules.refused_call(hook.trigger, delivery, hook.secrets(keys))
         outcome = _REFUSED.get(type(refusal), EventOutcome.INVALID)
         judgement = Judgement(outcome, detail={"message": shortened(refusal.message)})
-    call = _call(hook.workspace_id, hook.automation_id, payload)
+    call = call_event(hook.workspace_id, hook.automation_id, payload)
     await keep(work, call, {hook.automation_id: judgement})
-
-
-_receipt = webhook_receipt.c
-_run, _is_its_run = run_of(_receipt.run_id)
-_THIS = (
-    _receipt.automation_id == sa.bindparam("automation_id"),
-    _receipt.key_hash == sa.bindparam("key_hash", type_=sa.LargeBinary),
-)
-_NEW = upsert(webhook_receipt).values(
-    automation_id=sa.bindparam("automation_id"),
-    key_hash=sa.bindparam("key_hash", type_=sa.LargeBinary),
-    workspace_id=sa.bindparam("workspace_id"),
-    run_id=sa.bindparam("run_id"),
-    expires_at=sa.bindparam("expires_at", type_=Timestamp),
-)
-_CLAIM = PreparedStatement(
-    _NEW.on_conflict_do_update(
-        index_elements=["automation_id", "key_hash"],
-        set_={"run_id": _NEW.excluded.run_id, "expires_at": _NEW.excluded.expires_at},
-        where=_receipt.expires_at <= sa.bindparam("now", type_=Timestamp),
-    )
-)
-"""Inserting a key that another call has taken waits for the commit of that call."""
-_EARLIER = PreparedStatement(
-    sa.select(_receipt.run_id, RUN.status)
-    .outerjoin(_run, sa.and_(_is_its_run, RUN.workspace_id == _receipt.workspace_id))
-    .where(*_THIS)
-)
-_FORGET = PreparedStatement(sa.delete(webhook_receipt).where(*_THIS))
-
-
-async def _claim(
-    work: UnitOfWork, hook: Hook, key: bytes, run_id: Id, window_seconds: int
-) -> WebhookReceiptBody | None:
-    """Take the key for a run. Returns the receipt of the call that has it already, or None."""
-    claim = {
-        **_place(hook, key),
-        "workspace_id": hook.workspace_id,
-        "run_id": run_id,
-        "expires_at": work.now_after(window_seconds),
-        "now": work.now,
-    }
-    while not await _CLAIM.execute(work, claim):
-        row = await _EARLIER.first(work, _place(hook, key))
-        if row is not None:
-            return WebhookReceiptBody(run_id=row.run_id, status=row.status, duplicate=True)
-    return None
-
-
-def _place(hook: Hook, key: bytes) -> dict[str, Any]:
-    return {"automation_id": hook.automation_id, "key_hash": key}

@@ -61,13 +61,18 @@ class WorkTable:
     def __post_init__(self) -> None:
         self.table.info[WORK] = self
 
-    def accepting(self, values: Mapping[str, Any]) -> Insert:
-        """Insert a row, unless there is one of its id.
+    def accepting(self, values: Mapping[str, Any], decided: sa.CTE | None = None) -> Insert:
+        """Insert a row, unless there is one of its id, or `decided` is empty.
 
         No index is named: the id stands in two unique indexes, and a row inserted at the same time
         may be met in either.
         """
-        return insert(self.table).values(**values).on_conflict_do_nothing()
+        if decided is None:
+            rows = insert(self.table).values(**values)
+        else:
+            chosen = sa.select(*values.values()).select_from(decided)
+            rows = insert(self.table).from_select(list(values), chosen)
+        return rows.on_conflict_do_nothing()
 
     def moving(self, target: StrEnum) -> sa.Update:
         """Bring rows, which the caller chooses, to the state `target` where they may reach it."""

@@ -10,7 +10,7 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.core.pauses.rules import CHUNK, PauseCause, PauseSubject
-from runtime.database import UnitOfWork
+from runtime.database import UnitOfWork, Work
 from runtime.postgresql.schema import BELONGS_TO, Timestamp, one_of, partial_index, table_of
 from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal import outbox
@@ -139,7 +139,7 @@ _ONE = sa.select(sa.literal(None, sa.Uuid).label("id")).cte("one")
 _APPEND = PreparedStatement(append_or_rest(_ONE))
 
 
-def pausable(work: UnitOfWork, ids: Sequence[Id], accepted_at: datetime | None) -> dict[str, Any]:
+def pausable(work: Work, ids: Sequence[Id], accepted_at: datetime | None) -> dict[str, Any]:
     """The parameters of `append_or_rest` beside `intent_values`."""
     return {"pausable_ids": list(ids), "accepted_at": accepted_at or work.now}
 
