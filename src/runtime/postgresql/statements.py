@@ -21,18 +21,56 @@ from typing_extensions import TypeVar
 
 from runtime.database import PrefetchedRow, UnitOfWork, Work
 
+R = TypeVar("R", default=Any)
+
+PARAMETER = re.compile(r"%\(([^)]+)\)s")
+"""A parameter in the text of a statement, as SQLAlchemy writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A statement as PostgreSQL takes it, and the names of its parameters by their numbers.
+
+    A text with names the driver would parse with each execution, once it is longer than 4,096
+    characters.
+    """
+
+    text: bytes
+    names: Sequence[str]
+
+    @classmethod
+    def of(cls, text: str) -> "_Sent":
+        numbers: dict[str, int] = {}
+
+        def numbered(match: re.Match[str]) -> str:
+            return f"${numbers.setdefault(match[1], len(numbers) + 1)}"
+
+        sent = PARAMETER.sub(numbered, text).replace("%%", "%")
+        return cls(sent.encode(), tuple(numbers))
+
+    async def run(
+        self, work: Work, parameters: Mapping[str, Any], rows: AsyncRowFactory[Any]
+    ) -> psycopg.AsyncCursor[Any]:
+        """Send it to the driver, whose connection prepares it."""
+        driver = await work.driver()
+        cursor = psycopg.AsyncRawCursor(driver, row_factory=rows)
+        values = [parameters[name] for name in self.names]
+        try:
+            # By default the driver prepares a statement at its sixth execution on a connection.
+            await cursor.execute(self.text, values, prepare=True)
+        except psycopg.OperationalError:
+            if driver.closed:
+                await work.lost()
+            raise
+        return cursor
+
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
     text: str
+    sent: _Sent
     documents: frozenset[str]
     """The parameters whose column is JSONB."""
-
-
-R = TypeVar("R", default=Any)
-
-PARAMETER = re.compile(r"%\(([^)]+)\)s")
-"""A parameter in the text of a statement, as the driver takes it."""
 
 
 class PreparedStatement(Generic[R]):
@@ -61,11 +99,12 @@ class PreparedStatement(Generic[R]):
         documents = frozenset(
             str(name) for name, bind in compiled.binds.items() if isinstance(bind.type, JSONB)
         )
-        return _Compiled(_with_constants(compiled), documents)
+        text = _with_constants(compiled)
+        return _Compiled(text, _Sent.of(text), documents)
 
     @property
     def text(self) -> str:
-        """The statement as the driver takes it."""
+        """The statement with the names of its parameters."""
         return self._compiled.text
 
     @cached_property
@@ -104,23 +143,7 @@ class PreparedStatement(Generic[R]):
             name: _native(value, document=name in statement.documents)
             for name, value in parameters.items()
         }
-        return await run_prepared(work, statement.text, values, namedtuple_row)
-
-
-async def run_prepared(
-    work: Work, text: str, parameters: Mapping[str, Any], rows: AsyncRowFactory[Any]
-) -> psycopg.AsyncCursor[Any]:
-    """Send a statement, which the connection prepares, to the driver."""
-    driver = await work.driver()
-    cursor: psycopg.AsyncCursor[Any] = driver.cursor(row_factory=rows)
-    try:
-        # By default the driver prepares a statement at its sixth execution on a connection.
-        await cursor.execute(text, parameters, prepare=True)
-    except psycopg.OperationalError:
-        if driver.closed:
-            await work.lost()
-        raise
-    return cursor
+        return await statement.sent.run(work, values, namedtuple_row)
 
 
 def _with_constants(compiled: SQLCompiler) -> str:
@@ -200,7 +223,7 @@ class LeadingStatement(Generic[L]):
         sent = dict(parameters)
         for number, prefetch in enumerate(prefetches):
             sent |= {f"{name}_{number}": value for name, value in prefetch.parameters.items()}
-        cursor = await run_prepared(work, joint.text, sent, tuple_row)
+        cursor = await joint.sent.run(work, sent, tuple_row)
         rows = await cursor.fetchall()
         if not rows:
             return None
@@ -232,7 +255,7 @@ class _Joint:
             # Only an existing row has a value in this column.
             row = f"(SELECT true, of_{number}.* FROM {following}) AS row_{number}"  # noqa: S608  # compiled
             parts.append(f"LEFT JOIN LATERAL {row} ON true")
-        self.text = " ".join(parts)
+        self.sent = _Sent.of(" ".join(parts))
 
     def split(self, values: Sequence[Any]) -> list[Any]:
         """The row of each statement; None of one that has none."""
