@@ -55,7 +55,11 @@ def _write_xlsx(rows: Iterable[Sequence[Cell]], width: int, target: Path) -> Non
 
 def _sheet_cell(cell: Cell, text: Any) -> object:
     if not isinstance(cell, str) and is_number_of_a_sheet(cell):
-        return cell
+        if not isinstance(cell, float) or float(f"{cell:.16g}") == cell:
+            return cell
+        # openpyxl writes 16 digits, and a float may have 17.
+        text.value, text.data_type = repr(cell), "n"
+        return text
     text.value = sheet_text(str(cell))
     text.data_type = "s"  # text that begins like a formula is still text
     return text

@@ -5,6 +5,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -12,6 +13,7 @@ from zoneinfo import ZoneInfo
 from models.core.filters.grammar import ValueForm
 from models.core.values import moment
 from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldSpecs, FieldValue
+from models.data.fields.rules.value_conversion import place_text
 from models.data.fields.rules.values import value_form
 from models.data.records.shapes import RecordDetail
 
@@ -103,9 +105,9 @@ def cell_of(value: Any, spec: FieldSpec, legend: Legend) -> Cell:
 def _writing(spec: FieldSpec, legend: Legend) -> Callable[[Any], Cell]:
     match value_form(spec):
         case ValueForm.MOMENT:
-            return lambda value: moment(value).astimezone(legend.zone).isoformat(timespec=_MILLIS)
+            return lambda value: _local(moment(value), legend.zone).isoformat(timespec=_MILLIS)
         case ValueForm.OPTION | ValueForm.OPTIONS:
-            return _naming({option.key: option.name for option in spec.options})
+            return _choosing(spec)
         case ValueForm.USER | ValueForm.USERS | ValueForm.FILES:
             return _naming(legend.names)
         case ValueForm.VALUES:
@@ -113,9 +115,32 @@ def _writing(spec: FieldSpec, legend: Legend) -> Callable[[Any], Cell]:
         case ValueForm.NUMBER if spec.kind is FieldKind.TIMER:
             return lambda value: _plain(value.get("totalMs"))
         case ValueForm.OPAQUE if spec.kind is FieldKind.LOCATION:
-            return lambda value: f"{value['lat']}, {value['lng']}"
+            return place_text
+        case ValueForm.OPAQUE if spec.kind is FieldKind.JSON:
+            return _json
         case _:
             return _plain
+
+
+def _local(at: datetime, zone: ZoneInfo) -> datetime:
+    """A moment in a zone; in UTC where the calendar ends there, or RFC 3339 has no such offset."""
+    try:
+        local = at.astimezone(zone)
+    except OverflowError:
+        return at
+    return at if (local.utcoffset() or timedelta()) % timedelta(minutes=1) else local
+
+
+def _choosing(spec: FieldSpec) -> Callable[[Any], Cell]:
+    """The names of options, on lines of their own where a comma would part them otherwise."""
+
+    def choice(value: FieldValue) -> Cell:
+        names = [spec.option_names.get(one, one) for one in _listed(value)]
+        joined = _joined(names)
+        is_clear = len(names) < 2 or spec.names_in(joined or "") == names
+        return joined if is_clear else "\n".join(names)
+
+    return choice
 
 
 def _naming(names: Mapping[str, str]) -> Callable[[Any], Cell]:
@@ -135,6 +160,21 @@ def _plain(value: FieldValue) -> Cell:
     if value is None or isinstance(value, str | int | float):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _json(value: FieldValue) -> Cell:
+    """A value of JSON; a text is in quotation marks where it would be read as another value."""
+    if isinstance(value, str) and not _is_json(value):
+        return value
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else _plain(value)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return text != text.strip()
+    return True
 
 
 def csv_cell(cell: Cell) -> str:

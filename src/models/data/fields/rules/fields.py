@@ -1,5 +1,6 @@
 """Field kinds, fields as the rules see them, and answers to keys that name no field. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,9 @@ from typing import Any, TypeAlias
 
 from models.core.base import Id
 from models.core.problems import an, nearest_known
+
+_SEPARATORS = re.compile(r"([,;\n])")
+"""Signs between the names of several options in a text."""
 
 
 class FieldKind(StrEnum):
@@ -108,6 +112,11 @@ class Option:
         }
 
 
+def _parts(text: str) -> list[str]:
+    """The parts of a text between separators of names, and the separators."""
+    return [part if part == "\n" else part.strip() for part in _SEPARATORS.split(text)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class FieldSpec:
     """One field; `default` is the text form the interface shows.
@@ -189,6 +198,29 @@ class FieldSpec:
         """The names that several options have, which mean none of them."""
         names = Counter(option.name.strip().casefold() for option in self.options)
         return frozenset(name for name, count in names.items() if count > 1)
+
+    @cached_property
+    def _names_of_parts(self) -> dict[tuple[str, ...], str]:
+        """The names that have separators, by their parts in small letters."""
+        parts = {tuple(_parts(option.name.casefold())): option.name for option in self.options}
+        return {several: name for several, name in parts.items() if len(several) > 1}
+
+    def names_in(self, text: str) -> list[str]:
+        """The names of options in a text, between commas, semicolons or line breaks.
+
+        The name of an option of the field may have such signs itself; the longest one counts.
+        """
+        parts = _parts(text)
+        small = _parts(text.casefold()) if self._names_of_parts else parts
+        longest = max(map(len, self._names_of_parts), default=1)
+        names, at = list[str](), 0
+        while at < len(parts):
+            ends = range(at + longest, at + 1, -2)
+            known = ((self._names_of_parts.get(tuple(small[at:end])), end) for end in ends)
+            name, end = next((each for each in known if each[0]), (parts[at], at + 1))
+            names += [name] if name else []
+            at = end + 1
+        return names
 
     def option_key(self, choice: str) -> str | None:
         """The key of the option that a key, or else a name, means."""

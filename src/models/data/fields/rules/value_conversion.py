@@ -81,8 +81,10 @@ def option_names(
         text = as_text(from_spec, value)
     except core_values.InvalidValueError:
         return []
-    parts = re.split(r"[,;\n]", text) if to_spec.kind is fields.FieldKind.MULTI_SELECT else [text]
-    return [name for part in parts if (name := part.strip())]
+    if to_spec.kind is fields.FieldKind.MULTI_SELECT:
+        return to_spec.names_in(text)
+    name = text.strip()
+    return [name] if name else []
 
 
 def as_text(spec: fields.FieldSpec, value: fields.FieldValue) -> str:
@@ -93,7 +95,7 @@ def as_text(spec: fields.FieldSpec, value: fields.FieldValue) -> str:
         return clock(value)
     if spec.kind is fields.FieldKind.LOCATION and isinstance(value, dict):
         label = value.get("label")
-        return label if isinstance(label, str) else f"{value.get('lat')}, {value.get('lng')}"
+        return label if isinstance(label, str) else place_text(value)
     if spec.kind is fields.FieldKind.JSON and not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, str):
@@ -275,7 +277,14 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
-_PLACE = re.compile(r"(-?[0-9]{1,3}(?:[.][0-9]{1,20})?)\s*[,;]\s*(-?[0-9]{1,3}(?:[.][0-9]{1,20})?)")
+_DEGREES = r"(-?[0-9]{1,3}(?:[.][0-9]{1,340})?)"
+_PLACE = re.compile(rf"{_DEGREES}\s*[,;]\s*{_DEGREES}(?:\s+\((.+)\))?", re.DOTALL)
+
+
+def place_text(place: Mapping[str, Any]) -> str:
+    """A location as its degrees, `52.52, 13.405`, with its label in parentheses if it has one."""
+    degrees = f"{digits(place.get('lat'))}, {digits(place.get('lng'))}"
+    return f"{degrees} ({place['label']})" if place.get("label") else degrees
 
 
 def _location(
@@ -286,7 +295,8 @@ def _location(
     found = _PLACE.fullmatch(as_text(from_spec, value).strip())
     if found is None:
         raise core_values.InvalidValueError("is not a location")
-    return {"lat": float(found[1]), "lng": float(found[2])}
+    place = {"lat": float(found[1]), "lng": float(found[2])}
+    return {**place, "label": found[3]} if found[3] else place
 
 
 _PLAIN_NUMBER = re.compile(

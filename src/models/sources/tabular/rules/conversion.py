@@ -27,7 +27,6 @@ Convert: TypeAlias = Callable[[Cell], field_specs.FieldValue | value_conversion.
 """Gives the stored form of a cell, None for an empty one, LOST for one that has none."""
 
 _REMEMBERED = 10_000
-_SEPARATORS = re.compile(r"[,;\n]")
 _LINES = frozenset(
     {field_specs.FieldKind.EMAIL, field_specs.FieldKind.URL, field_specs.FieldKind.PHONE}
 )
@@ -114,17 +113,18 @@ def growing(field: GrowingField) -> Convert:
     def convert(value: Cell) -> field_specs.FieldValue | value_conversion.Lost:
         if value is None:
             return None
-        names = [shown_cell(value)] if not isinstance(value, list) else value
-        if field.spec.kind is field_specs.FieldKind.MULTI_SELECT:
-            names = [part.strip() for name in names for part in _SEPARATORS.split(str(name))]
-        keys = [field.key_of(str(name)) for name in names if name != ""]
+        several = field.spec.kind is field_specs.FieldKind.MULTI_SELECT
+        if isinstance(value, list):
+            names = [str(each) for each in value]
+        else:
+            text = str(shown_cell(value))
+            names = field.spec.names_in(text) if several else [text]
+        keys = [field.key_of(name) for name in names if name != ""]
         if any(key not in field.spec.option_keys for key in keys) or not keys:
             return value_conversion.LOST
-        return (
-            list(dict.fromkeys(keys))
-            if field.spec.kind is field_specs.FieldKind.MULTI_SELECT
-            else keys[0]
-        )
+        if several:
+            return list(dict.fromkeys(keys))
+        return keys[0] if len(keys) == 1 else value_conversion.LOST
 
     return convert
 
