@@ -146,6 +146,8 @@ def read_columns(
         mapping = [entry for entry in mapping if entry.field_key not in left_out]
     if has_rows and mapping and not any(entry.field_key in places for entry in mapping):
         raise _missing(mapping[0].source_path, headers)
+    if has_rows and not run.plan["fields"]:
+        _check_known(run, history, headers)
     filled = {entry.field_key for entry in mapping}
     columns = ReadColumns(
         mapping=mapping,
@@ -155,6 +157,14 @@ def read_columns(
         suggests=not run.plan["fields"],
     )
     return replace(columns, head=_head(run, columns, described, history))
+
+
+def _check_known(run: SourceRunRow, history: KnownColumns, headers: Sequence[str]) -> None:
+    """Refuse a table without any column that its source had: it is another one, or an error."""
+    before = {slug(column.source_path, "column") for column in history.columns}
+    is_same = history.config in {"", config_digest(run)}
+    if before and is_same and before.isdisjoint(slug(name, "column") for name in headers):
+        raise _missing(history.columns[0].source_path, headers)
 
 
 def _head(

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import hashlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -43,9 +43,10 @@ class Fetched:
     """The fetched part of a source: pages, bytes, rows, and the request of the `next` page.
 
     `charset` and `format` are as the source states; one that is `queried` is a SQLite database.
-    `keys` are the key columns that the first page has. `digest` is that of the last page; `mark` is
-    the request of an earlier one, to notice a server that sends in circles. `validators` ask, the
-    next time, whether the source has changed; an `unchanged` one has not.
+    `keys` are the key columns that the first page has, `json_path` is where it has its rows.
+    `digest` is that of the last page; `mark` is the request of an earlier one, to notice a server
+    that sends in circles. `validators` ask, the next time, whether the source has changed; an
+    `unchanged` one has not.
     """
 
     pages: int = 0
@@ -55,6 +56,7 @@ class Fetched:
     mark: JsonObject | None = None
     digest: str = ""
     keys: Sequence[str] = ()
+    json_path: str | None = None
     charset: str | None = None
     format: tabular_options.TableFormat | None = None
     queried: bool = False
@@ -131,7 +133,7 @@ async def _after(
     """The part of the source that has been fetched with this page."""
     following, content, digest = None, requests.PageFound(0, None), ""
     if source.paginated:
-        content = await _found(source, path)
+        content = await _found(source, path, state.json_path)
         digest = await asyncio.to_thread(_digest, path)
         following = requests.next_page(source.config, page, response, content)
         _check_progress(
@@ -148,6 +150,7 @@ async def _after(
         mark=page if number & state.pages == 0 else state.mark,
         digest=digest,
         keys=content.columns if state.pages == 0 else state.keys,
+        json_path=content.json_path if state.pages == 0 else state.json_path,
         charset=response.content_type.charset if state.pages == 0 else state.charset,
         format=await _format(source, response, path) if state.pages == 0 else state.format,
         validators=_validators(response) if number == 1 and following is None else {},
@@ -268,13 +271,16 @@ def is_blank(path: Path) -> bool:
         return not any(chunk.strip() for chunk in iter(lambda: file.read(_CHUNK), b""))
 
 
-async def _found(source: HttpSource, path: Path) -> requests.PageFound:
-    """The facts a page says of itself, read by a process of its own; a blank one has no rows."""
+async def _found(source: HttpSource, path: Path, usual_path: str | None) -> requests.PageFound:
+    """The facts a page says of itself, read by a process of its own; a blank one has no rows.
+
+    Its rows are where the first page had them.
+    """
     if await asyncio.to_thread(is_blank, path):
         return requests.PageFound(0, None)
     options = tabular_options.read_options(
         source.config, tabular_options.TableFormat(source.config.get("format", "json"))
     )
     cursor_path = (source.config.get("pagination") or {}).get("cursorPath")
-    rows, cursor, columns = await page_of(path, options, Inspect(cursor_path, source.keys))
-    return requests.PageFound(rows, cursor, columns)
+    options = replace(options, usual_path=usual_path)
+    return requests.PageFound(*await page_of(path, options, Inspect(cursor_path, source.keys)))

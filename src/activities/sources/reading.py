@@ -75,11 +75,16 @@ class Reading:
         described: dict[str, Any] = from_json(answer[1:])
         return described
 
-    async def inspect(self, request: reading_process.Inspect) -> tuple[int, Any, list[str]]:
-        """The rows of a page of JSON, its cursor, and the columns it has. Raises SourceProblem."""
+    async def inspect(
+        self, request: reading_process.Inspect
+    ) -> tuple[int, Any, list[str], str | None]:
+        """The rows of a page of JSON, its cursor, the columns it has, and the path to the rows.
+
+        Raises SourceProblem.
+        """
         await self._ask(request)
-        rows, cursor, columns = from_json((await self._answer())[1:])
-        return rows, cursor, columns
+        rows, cursor, columns, json_path = from_json((await self._answer())[1:])
+        return rows, cursor, columns, json_path
 
     async def fill(self, request: reading_process.Fill, stage: Stage) -> dict[str, Any]:
         """Stage the rows as values of fields, batch by batch.
@@ -169,7 +174,10 @@ async def reading(
 
 async def page_of(
     path: Path, options: ReadOptions, request: reading_process.Inspect
-) -> tuple[int, Any, list[str]]:
-    """The rows of a page of JSON, its cursor, and the columns it has. Raises SourceProblem."""
+) -> tuple[int, Any, list[str], str | None]:
+    """The rows of a page of JSON, its cursor, the columns it has, and the path to the rows.
+
+    Raises SourceProblem.
+    """
     async with reading([path], options) as page:
         return await page.inspect(request)

@@ -139,11 +139,15 @@ def _end(found: re.Match[str] | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PageFound:
-    """The facts about a page that was fetched: its rows, and the place of the next page."""
+    """The facts about a page that was fetched: its rows, and the place of the next page.
+
+    `json_path` is where the page has its rows, if it has a list of them.
+    """
 
     rows: int
     cursor: Any
     columns: Sequence[str] = ()
+    json_path: str | None = None
 
 
 def first_page(config: JsonObject) -> JsonObject:

@@ -378,3 +378,65 @@ async def test_the_password_of_a_pair_is_a_credential() -> None:
     assert set(fetching._secrets({"Authorization": f"Basic {pair}"})) == {
         *(f"Basic {pair}", pair, "ada:correct horse", "correct horse"),
     }
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([{"n": 1}], {"error": "rate limited"}),
+        ([{"n": 1}], {"data": [{"n": 2}]}),
+        ({"data": [{"n": 1}]}, {"error": "rate limited"}),
+        ({"data": [{"n": 1}]}, {"data": {"n": 2}}),
+        ({"data": [{"n": 1}]}, [{"n": 2}]),
+        ({"data": [{"n": 1}]}, {"errors": [{"message": "down"}]}),
+    ],
+)
+async def test_each_page_has_its_rows_where_the_first_one_has_them(
+    fetch: Fetcher, first: Any, second: Any
+) -> None:
+    pages: Any = {"pagination": {"type": "page", "param": "page"}}
+    problem = await fetch.problem(reply(200, first), reply(200, second), **pages)
+    assert (problem.kind, problem.retryable) == (ErrorKind.MAPPING, False)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        {"data": [], "warnings": [{"n": 7}]},
+        {"data": None},
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    ],
+    ids=["empty", "null", "204", "no bytes"],
+)
+async def test_a_page_without_rows_is_the_last_one(fetch: Fetcher, last: Any) -> None:
+    answers = [reply(200, {"data": [{"n": 1}]}), reply(200, {"data": [{"n": 2}]})]
+    end = last if isinstance(last, bytes) else reply(200, last)
+    pages: Any = {"pagination": {"type": "page", "param": "page"}}
+    assert numbers(await fetch(*answers, end, **pages)) == [1, 2]
+    assert fetch.asked == ["page=1", "page=2", "page=3"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "read"),
+    [
+        ("$.rows", None, []),
+        ("$.rows", [], []),
+        ("$.rows", {"n": 1}, [{"n": 1}]),
+        ("$.rows", "none", None),
+        ("$.rows", 0, None),
+        ("$.rows", False, None),
+        ("$['rows']", "none", None),
+        ("$.rows[*]", None, []),
+        ("$.rows[*]", [5], [{"value": 5}]),
+        ("$.rows[0]", ["text"], None),
+        ("$.rows[*].n", [{"n": 1}, {"n": 2}], [{"value": 1}, {"value": 2}]),
+    ],
+)
+async def test_a_path_leads_to_rows(fetch: Fetcher, path: str, value: Any, read: Any) -> None:
+    answer = reply(200, {"rows": value})
+    if read is None:
+        problem = await fetch.problem(answer, jsonPath=path)
+        assert problem.kind is ErrorKind.MAPPING
+    else:
+        assert await fetch(answer, jsonPath=path) == read

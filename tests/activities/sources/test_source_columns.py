@@ -184,7 +184,54 @@ async def test_rows_are_where_they_were(source: MakeSource) -> None:
     run = await goods.read_bytes(json.dumps({"items": [], "facets": facets}).encode())
     assert (run.status, run.stats.rows_removed, await goods.records()) == ("succeeded", 1, {})
     run = await goods.read_bytes(json.dumps({"facets": facets}).encode())
-    assert await goods.records() == {"size": {"qty": 3}}, "where there is no list any more"
+    assert (run.status, run.error_kind) == ("failed", "mapping"), "they are other rows"
+
+
+_LIST = b'[{"code": "a", "qty": 1}]'
+_WRAPPED = b'{"order items": [{"code": "a", "qty": 1}], "warnings": []}'
+_TABLE = b"code,qty\na,1\n"
+
+
+@pytest.mark.parametrize(
+    ("form", "before", "answer"),
+    [
+        ("json", _LIST, b'{"error": "rate limited", "code": "429"}'),
+        ("json", _LIST, b'{"data": null, "errors": [{"message": "down"}]}'),
+        ("json", _LIST, b'[{"error": "rate limited"}]'),
+        ("json", _LIST, b'{"data": {"code": "a", "qty": 1}}'),
+        ("json", _WRAPPED, b'{"error": "rate limited", "code": "429"}'),
+        ("json", _WRAPPED, b'{"warnings": [{"code": "deprecated"}]}'),
+        ("json", _WRAPPED, b'{"order items": {"code": "b", "qty": 2}}'),
+        ("json", _WRAPPED, b'{"order items": "none"}'),
+        ("json", _WRAPPED, b'{"order items": [{"message": "none"}]}'),
+        ("ndjson", b'{"code": "a", "qty": 1}', b'{"error": "rate limited"}'),
+        ("csv", _TABLE, b"<!DOCTYPE html>\n<html><body>Sign in</body></html>\n"),
+        ("csv", _TABLE, b"error,reason\n429,rate limited\n"),
+    ],
+)
+async def test_an_answer_of_another_kind_adds_neither_rows_nor_fields(
+    source: MakeSource, form: str, before: bytes, answer: bytes
+) -> None:
+    goods: Source = await source(form, removedRows="keep")
+    await goods.read_bytes(before)
+    run = await goods.read_bytes(answer, force=True)
+    assert (run.status, run.error_kind) in {("failed", "mapping"), ("failed", "parse")}
+    again = await goods.read_bytes(before.replace(b"1", b"2"))
+    assert (again.status, await goods.records()) == ("succeeded", {"a": {"qty": 2}}), again
+
+
+@pytest.mark.parametrize(
+    "key", ["items", "order items", "soap:Body", "@odata.value", "ü", "d'x", "*", ""]
+)
+async def test_rows_are_where_they_were_in_any_member(source: MakeSource, key: str) -> None:
+    goods: Source = await source("json")
+    other = [{"code": "size", "qty": 9}]
+    for qty in (1, 2, 3):
+        rows = {key: [{"code": "a", "qty": qty}], "z": other}
+        run = await goods.read_bytes(json.dumps(rows).encode())
+        assert (run.status, await goods.records()) == ("succeeded", {"a": {"qty": qty}}), run
+    run = await goods.read_bytes(json.dumps({"z": other, key: None}).encode())
+    assert (run.status, await goods.records()) == ("succeeded", {}), "null is a list without rows"
 
 
 @pytest.mark.parametrize("form", each(["json", "ndjson", "csv", "xlsx"]))

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from itertools import chain
 from json import detect_encoding
@@ -27,6 +28,9 @@ _MANY_DIGITS = re.compile(rb"[1-9][0-9.]{17}|[1-9][.][0-9]{15,}[eE]")
 _LONG = rb"-?[0-9][0-9.]{16,}(?:[eE][+-]?[0-9]+)?"
 _LONG_NUMBER = re.compile(_LONG)
 _TEXT_OR_LONG_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.)*+"|' + _LONG, re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_ONE_PLACE = re.compile(rf"""\$(?:\.{_NAME.pattern}|\[(?:-?[0-9]+|'[^']*'|"[^"]*")\])*""")
+"""A path that leads to one value at most."""
 _DEPTH = 4
 """Levels of objects within a row that become columns; a deeper value is one cell."""
 _MAX_VISITED = 20_000_000
@@ -48,30 +52,38 @@ def read_json(pages: Sequence[Path], options: ReadOptions) -> table.Table:
     if options.format is TableFormat.NDJSON:
         return _table(lambda: chain.from_iterable(_lines(page, options) for page in pages), None)
     value = _whole(pages[0], options)
-    first, json_path = _usual_rows(value, options) or rows_in(value, options.json_path)
+    first, json_path = rows_in(value, options)
     note = _ONE_OBJECT if first == [value] else None
+    later = replace(options, usual_path=json_path)
     del value
 
     def objects() -> Iterator[Any]:
         yield from first
-        for page in pages[1:]:
-            yield from rows_in(_whole(page, options), json_path)[0]
+        for content in map(Path.read_bytes, pages[1:]):
+            # Some servers answer nothing behind the last page.
+            if content.strip():
+                yield from rows_in(_value(content, options, "The file"), later)[0]
 
     return _table(objects, json_path, note)
 
 
 def inspect_page(
     page: Path, options: ReadOptions, cursor_path: str | None, columns: Sequence[str]
-) -> tuple[int, str | int | float | None, list[str]]:
-    """The rows of a page, its cursor, and which of the columns it has. Raises SourceProblem."""
+) -> tuple[int, str | int | float | None, list[str], str | None]:
+    """The rows of a page, its cursor, which of the columns it has, and the path to the rows.
+
+    Raises SourceProblem.
+    """
     if options.format is TableFormat.NDJSON:
         count, present = _surveyed(_lines(page, options), columns)
-        return count, None, present
+        return count, None, present, None
     value = _whole(page, options)
-    count, present = _surveyed(rows_in(value, options.json_path)[0], columns)
+    rows, json_path = rows_in(value, options)
+    count, present = _surveyed(rows, columns)
     found = matches(read_query(cursor_path), value, _MAX_VISITED) if cursor_path is not None else []
     cursor = found[0] if found else None
-    return count, cursor if isinstance(cursor, str | int | float) else None, present
+    cursor = cursor if isinstance(cursor, str | int | float) else None
+    return count, cursor, present, json_path
 
 
 def _surveyed(rows: Iterable[Any], columns: Sequence[str]) -> tuple[int, list[str]]:
@@ -91,49 +103,60 @@ def _whole(page: Path, options: ReadOptions) -> JsonValue:
     return _value(content, options, "The file")
 
 
-def _usual_rows(value: object, options: ReadOptions) -> tuple[list[Any], str] | None:
-    """The rows at the place where they were before, in any number; None without a list."""
-    path = options.usual_path
-    if options.json_path is not None or path is None:
-        return None
-    try:
-        values = matches(read_query(path), value, _MAX_VISITED)
-    except (BindingError, ExpressionLimitError):
-        return None
-    if len(values) != 1 or not isinstance(values[0], list):
-        return None
-    table.check_count(len(values[0]))
-    return values[0], path
+def rows_in(value: object, options: ReadOptions) -> tuple[list[Any], str | None]:
+    """The rows in a JSON value and the path to their list.
 
-
-def rows_in(value: object, json_path: str | None) -> tuple[list[Any], str]:
-    """The rows in a JSON value and where they are: at the path, else the first list of objects.
-
-    Raises SourceProblem.
+    They are at the path of the options, else in the list where they were before, else in the first
+    list of objects; a lone object without a path is one row. Raises SourceProblem.
     """
-    if json_path is None:
-        return _first_list(value)
+    path, usual = options.json_path, options.usual_path
+    if path is not None:
+        rows = _rows_at(value, path)
+    elif usual is not None and _ONE_PLACE.fullmatch(usual):
+        path, rows = usual, _usual_rows(value, usual)
+    else:
+        rows, path = _first_list(value)
+    table.check_count(len(rows))
+    return rows, path
+
+
+def _rows_at(value: object, path: str) -> list[Any]:
+    """The rows at a path: a list, an object, or all that matches; null is a list without rows."""
     try:
-        rows = matches(read_query(json_path), value, _MAX_VISITED)
+        matched = matches(read_query(path), value, _MAX_VISITED)
     except (BindingError, ExpressionLimitError) as error:
-        table.refuse(f"{json_path}: {error}", ErrorKind.MAPPING)
-    if len(rows) == 1 and isinstance(rows[0], list):
-        table.check_count(len(rows[0]))
-        return rows[0], json_path
-    if not rows and not _names_a_list(value, json_path):
-        table.refuse(f"{json_path} not found in the response.", ErrorKind.MAPPING)
-    return rows, json_path
+        table.refuse(f"{path}: {error}", ErrorKind.MAPPING)
+    if not matched and not _names_a_list(value, path):
+        table.refuse(f"{path} not found in the response.", ErrorKind.MAPPING)
+    if len(matched) == 1 and isinstance(matched[0], list):
+        return matched[0]
+    if matched and _ONE_PLACE.fullmatch(path) and not isinstance(matched[0], dict):
+        if matched[0] is None:
+            return []
+        table.refuse(f"{path} is not a list of rows in the response.", ErrorKind.MAPPING)
+    return matched
+
+
+def _usual_rows(value: object, path: str) -> list[Any]:
+    """The rows of the list at a path, which is where an earlier page or refresh had one."""
+    matched = matches(read_query(path), value, _MAX_VISITED)
+    if matched == [None]:
+        return []
+    if len(matched) != 1 or not isinstance(matched[0], list):
+        message = f"The response has no list at {path}, where its rows were before."
+        table.refuse(f"{message} If they have moved, set jsonPath.", ErrorKind.MAPPING)
+    return matched[0]
 
 
 def _names_a_list(value: object, json_path: str) -> bool:
-    """True when the path names an empty list."""
+    """True when the path names the items of a list without any, or of null."""
     if not json_path.endswith("[*]"):
         return False
-    return matches(read_query(json_path[:-3]), value, _MAX_VISITED) == [[]]
+    return matches(read_query(json_path[:-3]), value, _MAX_VISITED) in ([[]], [None])
 
 
-def _first_list(value: object) -> tuple[list[Any], str]:
-    """The first list of objects, breadth first; a lone object is one row."""
+def _first_list(value: object) -> tuple[list[Any], str | None]:
+    """The first list of objects, breadth first; a lone object is one row, and has no list."""
     level: list[tuple[str, Any]] = [("$", value)]
     seen = 0
     empty: str | None = None
@@ -143,19 +166,22 @@ def _first_list(value: object) -> tuple[list[Any], str]:
             seen += 1
             if isinstance(node, list):
                 if any(isinstance(each, dict) for each in node):
-                    table.check_count(len(node))
                     return node, path
                 empty = empty or (path if not node else None)
             elif isinstance(node, dict):
-                deeper += [(f"{path}.{key}", inner) for key, inner in node.items()]
+                deeper += [(path + _step(key), inner) for key, inner in node.items()]
         level = deeper
     if empty is not None:
         return [], empty
     if not isinstance(value, dict | list):
         table.refuse("The response is not a list of objects. Set jsonPath to the rows.")
-    rows = value if isinstance(value, list) else [value]
-    table.check_count(len(rows))
-    return rows, "$"
+    return (value, "$") if isinstance(value, list) else ([value], None)
+
+
+def _step(key: str) -> str:
+    """The step of a path to a member of an object (RFC 9535, 2.3.1)."""
+    quote = '"' if "'" in key else "'"
+    return f".{key}" if _NAME.fullmatch(key) else f"[{quote}{key}{quote}]"
 
 
 def _table(
