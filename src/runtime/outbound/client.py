@@ -390,7 +390,7 @@ class OutboundClient:
 
         try:
             size = await messages.read_body(response, host, reading.limit, reading.sink or keep)
-        except errors.ResponseTooLargeError as error:
+        except (errors.ResponseTooLargeError, errors.UnknownCodingError) as error:
             if not reading.cuts:
                 error.head = response.status, headers
                 raise

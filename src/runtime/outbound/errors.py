@@ -91,6 +91,19 @@ class ResponseTooLargeError(OutboundError):
         self.head: tuple[int, Mapping[str, str]] | None = None
 
 
+class UnknownCodingError(OutboundError):
+    """The body is compressed in a way that the client did not ask for; `head` as above."""
+
+    code = "invalid_body"
+
+    def __init__(self, host: str, coding: str) -> None:
+        super().__init__(
+            f"{host} compressed the response as {coding}, which can't be read."
+            " Only gzip and deflate can."
+        )
+        self.head: tuple[int, Mapping[str, str]] | None = None
+
+
 class TooManyRedirectsError(OutboundError):
     code = "too_many_redirects"
 

@@ -302,17 +302,24 @@ def _headers(request: OutboundRequest) -> dict[str, str]:
 def _content(body: object, declared: str | None) -> tuple[bytes | None, str | None]:
     if body is None or isinstance(body, bytes):
         return body, None
-    media_type = (declared or JSON).partition(";")[0].strip().lower()
-    is_json = ContentType(media_type).is_json
+    content_type = ContentType.parse(declared or JSON)
+    charset = content_type.charset or "utf-8"
+    if content_type.media_type.startswith("multipart/") and not isinstance(body, str):
+        raise errors.InvalidRequestError("A multipart body must be text, with its boundaries.")
     try:
-        if isinstance(body, dict) and media_type == FORM:
-            return urlencode(_fields(body), doseq=True).encode(), None
-        if isinstance(body, str) and not is_json:
-            return body.encode(), None
+        if isinstance(body, dict) and content_type.media_type == FORM:
+            return urlencode(_fields(body), doseq=True, encoding=charset).encode(), None
+        if isinstance(body, str) and not content_type.is_json:
+            return body.encode(charset), None
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode(), JSON
     except (TypeError, ValueError, RecursionError):
-        raise errors.InvalidRequestError(f"The body can't be encoded as {media_type}.") from None
+        kind = (
+            content_type.media_type
+            if charset == "utf-8"
+            else f"{content_type.media_type} in {charset}"
+        )
+        raise errors.InvalidRequestError(f"The body can't be encoded as {kind}.") from None
 
 
 def _fields(body: dict[str, Any]) -> dict[str, Any]:
@@ -324,7 +331,7 @@ def _field(value: object) -> object:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        return [_field(item) for item in value]
+        return [_field(item) for item in value if item is not None]
     if isinstance(value, dict):
         raise TypeError
     return value
@@ -385,6 +392,10 @@ _MOST_CODINGS = 5
 _GZIP = frozenset({"gzip", "x-gzip"})
 _HEADER = b"content-encoding"
 _CODINGS = _GZIP | {"deflate"}
+_OTHER_CODINGS = frozenset(
+    {"br", "zstd", "compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip"}
+)
+"""Codings that we neither ask for nor undo (IANA); other words are no codings, as in `utf-8`."""
 _GZIP_WINDOW, _RAW_WINDOW = zlib.MAX_WBITS | 16, -zlib.MAX_WBITS
 
 
@@ -443,18 +454,18 @@ def _rest(inflaters: Sequence[Inflater]) -> Iterator[bytes]:
 
 
 def _codings(response: httpcore2.Response) -> Sequence[str]:
-    """The codings to undo, the last one first, up to one that is not known."""
+    """The codings to undo, the last one first, up to a word that is none."""
     named = b",".join(value for name, value in response.headers if name.lower() == _HEADER)
     codings = [coding.strip().lower() for coding in named.decode("latin-1").split(",")]
     plain = [coding for coding in reversed(codings) if coding not in {"", "identity"}]
-    return [*takewhile(_CODINGS.__contains__, plain)]
+    return [*takewhile((_CODINGS | _OTHER_CODINGS).__contains__, plain)]
 
 
 class _Counted:
     """A body whose bytes are counted, and that stops at a cap before anything is decoded."""
 
     def __init__(self, response: httpcore2.Response, host: str, limit: int) -> None:
-        self._response, self._host, self._limit = response, host, limit
+        self._response, self.host, self._limit = response, host, limit
         self.received = 0
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
@@ -462,7 +473,7 @@ class _Counted:
             async for chunk in chunks:
                 self.received += len(chunk)
                 if self.received > self._limit + _CODING_OVERHEAD:
-                    raise errors.ResponseTooLargeError(self._host, "body", self._limit)
+                    raise errors.ResponseTooLargeError(self.host, "body", self._limit)
                 yield chunk
 
 
@@ -491,9 +502,12 @@ async def _decoded(response: httpcore2.Response, wire: _Counted) -> AsyncGenerat
     codings = _codings(response)
     if len(codings) > _MOST_CODINGS:
         raise zlib.error("too many codings")
+    foreign = next(filter(_OTHER_CODINGS.__contains__, codings), None)
     inflaters = [Inflater(coding) for coding in codings]
     async with aclosing(wire.chunks()) as chunks:
         async for chunk in chunks:
+            if foreign is not None:
+                raise errors.UnknownCodingError(wire.host, foreign)
             for piece in _through(chunk, inflaters):
                 yield piece
     for piece in _rest(inflaters):

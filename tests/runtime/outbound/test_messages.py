@@ -97,6 +97,15 @@ _FORM = "application/x-www-form-urlencoded"
         (_FORM, "a=1&b=2", b"a=1&b=2"),
         (_FORM, {"a": "x y", "b": [1, True], "c": None, "d": "ü"}, b"a=x+y&b=1&b=true&d=%C3%BC"),
         (f"{_FORM.upper()}; charset=utf-8", {"a": 1}, b"a=1"),
+        (f"{_FORM}; charset=ISO-8859-1", {"a": "é", "ö": ["ü"]}, b"a=%E9&%F6=%FC"),
+        (_FORM, {"a": [1, None, "x"], "b": [None]}, b"a=1&a=x"),
+        ("text/plain; charset=iso-8859-1", "é", b"\xe9"),
+        ('text/csv; header=present; charset="windows-1252"', "5 €", b"5 \x80"),
+        ("text/plain; charset=Shift_JIS", "あ", b"\x82\xa0"),
+        ("application/xml; charset=utf-16le", "<é/>", "<é/>".encode("utf-16-le")),
+        ("text/plain; charset=no-such", "é", "é".encode()),
+        ("application/json; charset=iso-8859-1", {"a": "é"}, '{"a":"é"}'.encode()),
+        ("multipart/form-data; boundary=X", "--X--\r\n", b"--X--\r\n"),
         ("application/vnd.api+json", "text", b'"text"'),
         ("application/vnd.api+json", {"a": 1}, b'{"a":1}'),
         ("text/csv", {"a": 1}, b'{"a":1}'),
@@ -118,4 +127,23 @@ def test_values_that_no_form_can_carry_are_refused(body: Any) -> None:
         url="http://a.example/", method="POST", headers={"Content-Type": _FORM}, body=body
     )
     with pytest.raises(InvalidRequestError, match="encoded as application/x-www-form-urlencoded"):
+        first_hop(request)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "reason"),
+    [
+        ("text/plain; charset=iso-8859-1", "5 €", "as text/plain in iso8859-1"),
+        ("text/csv; charset=us-ascii", "é", "as text/csv in ascii"),
+        (f"{_FORM}; charset=windows-1252", {"a": "あ"}, f"as {_FORM} in cp1252"),
+        ("multipart/form-data", {"a": 1}, "multipart"),
+        ("multipart/form-data; boundary=X", ["a"], "multipart"),
+    ],
+)
+def test_a_body_that_its_content_type_cannot_have_is_refused(
+    content_type: str, body: Any, reason: str
+) -> None:
+    headers = {"Content-Type": content_type}
+    request = OutboundRequest(url="http://a.example/", method="POST", headers=headers, body=body)
+    with pytest.raises(InvalidRequestError, match=reason):
         first_hop(request)

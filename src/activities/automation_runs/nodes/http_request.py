@@ -26,7 +26,7 @@ from runtime.derived_ids import derived_id
 from runtime.errors import DeniedError, PlatformError
 from runtime.object_store import ObjectStore, size_and_digest
 from runtime.outbound.client import OutboundClient
-from runtime.outbound.errors import InvalidBodyError, ResponseTooLargeError
+from runtime.outbound.errors import InvalidBodyError, ResponseTooLargeError, UnknownCodingError
 from runtime.outbound.messages import MEBIBYTE, OutboundRequest, OutboundResponse, authentication
 from runtime.redaction import Redaction
 
@@ -180,7 +180,7 @@ async def http_request(
         if config.save_as is not None:
             return await _saved(outbound, files, outgoing, config, config.save_as)
         response = await outbound.send(_request(config, outgoing.key, MAX_RESPONSE_BYTES))
-    except ResponseTooLargeError as error:
+    except (ResponseTooLargeError, UnknownCodingError) as error:
         output = None if error.head is None else _output(*error.head)
         raise NodeError(error.code, error.message, output=output) from None
     if not config.expects(response.status):
