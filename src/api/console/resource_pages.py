@@ -5,7 +5,8 @@
     )
 
 The list, the forms and the deletion ask for what their operations ask for, and call these. A form
-is laid out from the body of its operation.
+is laid out from the body of its operation. What is not plain has its own pages; its buttons are
+declared by `act`.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -20,7 +21,7 @@ from starlette.responses import Response
 
 from api.console.controls import Control, Offers, Words, laid_out, texts_of, values_of
 from api.console.entered import Entered, Fields, read_as, redisplays
-from api.console.forms import paged
+from api.console.forms import done, paged
 from api.console.rendering import page, see_other
 from api.console.shell import Shell, shell_of
 from api.console.words import plain, queried, sentence_case
@@ -32,6 +33,8 @@ from models.core.revisions import read_moment
 from runtime.errors import ConflictError, NotFoundError
 
 _PAGE = 50
+BY_FORM = "_by_form"
+"""The end of the name of a form that does what the operation before it does."""
 Stored = Any
 """A resource as its operation answers it."""
 Trail = Sequence[tuple[str, str]]
@@ -143,30 +146,20 @@ class Resource:
         page_path = f"{self.at}/{{{self.parameter}}}"
         word, words = self.noun.replace(" ", "_"), self.plural.replace(" ", "_")
         if lists:
-            self._add(router, "GET", self.at, self._list(), f"get_{words}_page", self.listing)
+            _declare(router, "GET", self.at, self._list(), f"get_{words}_page", self.listing)
         new = f"{self.at}/new"
         if self.starts is None:
-            self._add(router, "GET", new, self._new(), f"get_new_{word}", self.creating)
+            _declare(router, "GET", new, self._new(), f"get_new_{word}", self.creating)
         else:
-            self._add(router, "GET", new, self.starts, f"get_new_{word}", self.creating)
-        self._add(router, "POST", self.at, self._create(), f"create_{word}_by_form", self.creating)
+            _declare(router, "GET", new, self.starts, f"get_new_{word}", self.creating)
+        _declare(router, "POST", self.at, self._create(), f"create_{word}_by_form", self.creating)
         if self.updating is not None:
             edit = f"{page_path}/edit"
-            self._add(router, "GET", edit, self._edit(), f"get_{word}_form", self.updating)
-            self._add(router, "POST", edit, self._update(), f"edit_{word}", self.updating)
+            _declare(router, "GET", edit, self._edit(), f"get_{word}_form", self.updating)
+            _declare(router, "POST", edit, self._update(), f"edit_{word}", self.updating)
         if self.deleting is not None:
             name = f"delete_{word}_by_form"
-            self._add(router, "POST", f"{page_path}/delete", self._delete(), name, self.deleting)
-
-    def _add(  # the parts of a declaration
-        self, router: Router, method: str, path: str, handler: Endpoint, name: str, api: Endpoint
-    ) -> None:
-        access: Access = paged(route_of(api).operation.access)
-        is_form = method == "POST"
-        access = replace(access, idempotent=is_form, joins=is_form)
-        # The audit log says what was done by the words of the operation.
-        handler.__name__, handler.__doc__ = name, api.__doc__
-        router.add(method, path, handler, access=access, errors=[ConflictError])
+            _declare(router, "POST", f"{page_path}/delete", self._delete(), name, self.deleting)
 
     def _list(self) -> Endpoint:
         async def listed(
@@ -337,6 +330,50 @@ class Resource:
         if self.leads:
             path = f"{path}/{self.key_of(row)}"
         return see_other(queried(path, notice=notice))
+
+
+def act(  # the parts of a declaration
+    router: Router,
+    path: str,
+    operation: Endpoint,
+    *,
+    then: str,
+    name: str = "",
+    body: Mapping[str, object] | None = None,
+    message: str = "",
+    notice: Notice | None = None,
+) -> None:
+    """Declare a button: a form that calls an operation, and leads to the page at `then`.
+
+    That path has the parameters of the form's, and the `answer`. The body of the operation is the
+    filled fields of the form and a `body`. A `message` is shown in the page that the
+    form was on, a `notice` on the one that it leads to. Without a `name` the form has that of its
+    operation, and its phrase in the audit log.
+    """
+
+    async def submit(request: ApiRequest, form: Fields) -> Response:
+        wanted = None
+        if route_of(operation).operation.body is not None:
+            filled = {key: text for key, text in form.texts.items() if text}
+            wanted = read_as(_shape(operation), {**filled, **(body or {})})
+        answer = await _called(operation, request, wanted)
+        values = {"workspaceId": request.workspace_id, **request.path_params, "answer": answer}
+        leads_to = queried(then.format_map(values), notice=notice)
+        return done(request, message, leads_to) if message else see_other(leads_to)
+
+    name = name or f"{operation.__name__}{BY_FORM}"
+    _declare(router, "POST", path, submit, name, operation)
+
+
+def _declare(  # the parts of a declaration
+    router: Router, method: str, path: str, handler: Endpoint, name: str, api: Endpoint
+) -> None:
+    """Declare a page with the demands of its operation, by whose words the audit log names it."""
+    route = route_of(api)
+    is_form = method == "POST"
+    access: Access = replace(paged(route.operation.access), idempotent=is_form, joins=is_form)
+    handler.__name__, handler.__doc__ = name, api.__doc__
+    router.add(method, path, handler, access=access, errors=[*route.errors, ConflictError])
 
 
 async def _called(

@@ -7,6 +7,7 @@ from starlette.responses import Response
 from api.console.entered import BLANK, Entered, Fields, attempt, read_as, redisplays
 from api.console.forms import connection_names, member_names, number_of, paged
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
 from api.console.shell import shell_of
@@ -144,25 +145,27 @@ async def edit_alert_rule(request: ApiRequest, body: Fields) -> Response:
     return see_other(_path(request, rule.id))
 
 
-@router.post(f"{ALERT_RULE}/enable", access=paged(api.WRITE_RULE))
-async def enable_alert_rule(request: ApiRequest) -> Response:
-    """Have an alert rule be looked at again."""
-    await _update(request, {"enabled": True})
-    return see_other(_path(request, _id(request)))
+act(
+    router,
+    f"{ALERT_RULE}/enable",
+    api.update_alert_rule,
+    name="enable_alert_rule",
+    body={"enabled": True},
+    then=ALERT_RULE,
+)
 
 
-@router.post(f"{ALERT_RULE}/disable", access=paged(api.WRITE_RULE))
-async def disable_alert_rule(request: ApiRequest) -> Response:
-    """Leave an alert rule alone; if it fires, that is over."""
-    await _update(request, {"enabled": False})
-    return see_other(_path(request, _id(request)))
+act(
+    router,
+    f"{ALERT_RULE}/disable",
+    api.update_alert_rule,
+    name="disable_alert_rule",
+    body={"enabled": False},
+    then=ALERT_RULE,
+)
 
 
-@router.post(f"{ALERT_RULE}/delete", access=paged(api.WRITE_RULE))
-async def delete_alert_rule_by_form(request: ApiRequest) -> Response:
-    """Delete an alert rule with its firings."""
-    await commands.delete_rule(request.work, request.actor, _id(request))
-    return see_other(_path(request))
+act(router, f"{ALERT_RULE}/delete", api.delete_alert_rule, then=ALERT_RULES)
 
 
 @router.post(f"{ALERT_RULE}/test", access=paged(api.TEST_RULE), errors=[ConflictError])

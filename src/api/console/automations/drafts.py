@@ -12,6 +12,7 @@ from api.console.automations.routes import Picture, automation_of, path_of, pict
 from api.console.entered import Form, attempt, read_as
 from api.console.forms import paged, read_json
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import indented, queried
@@ -162,12 +163,7 @@ async def publish_written_draft(request: ApiRequest, body: Draft) -> Response:
     return see_other(path_of(request))
 
 
-@router.post(f"{_ONE}/edit/discard", access=_SEND, errors=[ConflictError])
-async def discard_by_hand(request: ApiRequest) -> Response:
-    """Discard the open draft."""
-    keys, automation_id = request.services.keys, request.ids["automationId"]
-    await commands.discard_draft(request.work, request.actor, keys, automation_id)
-    return see_other(path_of(request))
+act(router, f"{_ONE}/edit/discard", api.discard_draft, then=_ONE)
 
 
 async def _save(request: ApiRequest, body: Draft) -> shapes.AutomationDetail:

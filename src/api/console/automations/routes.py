@@ -9,7 +9,8 @@ from starlette.responses import Response
 from api.console.automations.run_forms import WebhookHelp, webhook_help
 from api.console.entered import Form
 from api.console.forms import done, paged
-from api.console.rendering import page, see_other
+from api.console.rendering import page
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.runs.listing import Filters, Listing, listing
 from api.console.shell import Shell, shell_of
@@ -269,12 +270,7 @@ async def get_version_page(request: ApiRequest, against: QueryId | None = None) 
     )
 
 
-@router.post(f"{_VERSION}/restore", access=paged(WRITE))
-async def restore_by_hand(request: ApiRequest) -> Response:
-    """Open a draft with what a version did, and lead to it."""
-    ids = request.ids["automationId"], request.ids["versionId"]
-    await commands.restore_version(request.work, request.actor, request.services.keys, *ids)
-    return see_other(f"/workspaces/{request.workspace_id}/automations/{ids[0]}/edit")
+act(router, f"{_VERSION}/restore", api.restore_automation_version, then=f"{_ONE}/edit")
 
 
 async def _version(request: ApiRequest, version_id: Id) -> shapes.AutomationVersionDetail:

@@ -9,6 +9,7 @@ from api.console.automations.routes import automation_of, path_of
 from api.console.entered import BLANK, Entered, Form, read_as, redisplays
 from api.console.forms import Pause, Resume, number_of, paged
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
 from api.console.words import duration, plain, queried
@@ -33,7 +34,6 @@ from models.core.base import JsonObject
 from models.core.pauses.rules import PauseSubject
 from models.core.pauses.store import PauseWork, ResumeWork, answer
 from models.workspace import pauses
-from models.workspace.targets import duplication
 from runtime.errors import ConflictError, ValidationError
 
 router = page_router()
@@ -112,24 +112,20 @@ async def get_rotated_webhook_secret(request: ApiRequest) -> Response:
     return see_other(f"{path_of(request)}/settings")
 
 
-@router.post(f"{_AUTOMATION}/duplicate", access=_COPY, errors=[ConflictError])
-async def duplicate_by_hand(request: ApiRequest) -> Response:
-    """Copy an automation beside the original, and lead to the copy."""
-    actor, keys = request.actor, request.services.keys
-    automation = await queries.summary(request.work, actor, request.ids["automationId"])
-    copied = await duplication.duplicate_item(
-        request.work, actor, keys, automation.item_id, request.new_id
-    )
-    assert copied is not None, "only databases are copied later"
-    return see_other(f"/workspaces/{request.workspace_id}/automations/{copied.target_id}")
+act(
+    router,
+    f"{_AUTOMATION}/duplicate",
+    api.duplicate_automation,
+    then="/workspaces/{workspaceId}/automations/{answer.id}",
+)
 
 
-@router.post(f"{_AUTOMATION}/delete", access=_CHANGE)
-async def delete_by_hand(request: ApiRequest) -> Response:
-    """Put an automation into the trash."""
-    keys, automation_id = request.services.keys, request.ids["automationId"]
-    await commands.delete_automation(request.work, request.actor, keys, automation_id)
-    return see_other(f"/workspaces/{request.workspace_id}/automations")
+act(
+    router,
+    f"{_AUTOMATION}/delete",
+    api.delete_automation,
+    then="/workspaces/{workspaceId}/automations",
+)
 
 
 async def _preview(
@@ -335,20 +331,10 @@ async def start_canary_by_form(request: ApiRequest, body: Start) -> Response:
     return see_other(_canary_path(request))
 
 
-@router.post(f"{_CANARY}/promote", access=_CHANGE, errors=[ConflictError])
-async def promote_canary_by_form(request: ApiRequest) -> Response:
-    """Let every run take the candidate."""
-    automation_id = request.ids["automationId"]
-    await canary_releases.promote(request.work, request.actor, automation_id)
-    return see_other(_canary_path(request).removesuffix("/canary"))
+act(router, f"{_CANARY}/promote", api.promote_canary, then=_AUTOMATION)
 
 
-@router.post(f"{_CANARY}/stop", access=_CHANGE, errors=[ConflictError])
-async def stop_canary_by_form(request: ApiRequest) -> Response:
-    """Publish the version from before again."""
-    keys, automation_id = request.services.keys, request.ids["automationId"]
-    await canary_releases.stop(request.work, request.actor, keys, automation_id)
-    return see_other(_canary_path(request).removesuffix("/canary"))
+act(router, f"{_CANARY}/stop", api.stop_canary, then=_AUTOMATION)
 
 
 def _percent(text: str) -> float:

@@ -10,14 +10,14 @@ from starlette.responses import JSONResponse, Response
 
 from api.console.databases import listing as arrangements
 from api.console.entered import BLANK, Form, given, read_as
-from api.console.forms import done, paged
+from api.console.forms import paged
 from api.console.records.entry import COMPARISONS, Comparison
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
 from api.console.views.catalog import page_facts
 from api.kernel.routing import Access, ApiRequest, Cursor, Flag, QueryId, Router
-from api.routers.data import databases
 from api.routers.data import databases as api
 from api.routers.data import records as records_api
 from api.routers.data.databases import DATABASE, DATABASES
@@ -26,7 +26,7 @@ from models.core.access.rules import Level, Scope, level_on
 from models.core.base import Id
 from models.data.database_templates import templates
 from models.data.databases import queries
-from models.data.databases.commands import create_database, delete_database
+from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase, DatabaseDetail
 from models.data.fields.rules.settings import Aggregate
 from models.data.record_exports import exports
@@ -43,6 +43,7 @@ router = page_router()
 table_router = Router(tags=["console"])
 """Routes that the script of a table reads beside the operations of the API."""
 
+_EXPORT = "/workspaces/{workspaceId}/exports/{exportId}"
 _DATABASES = DATABASES.removeprefix("/v1")
 _DATABASE = DATABASE.removeprefix("/v1")
 _READ = Access(
@@ -246,11 +247,7 @@ def _as_data(data: object) -> Response:
     return JSONResponse({"data": data}, headers={"Cache-Control": "no-store"})
 
 
-@router.post(f"{_DATABASE}/delete", access=paged(databases.WRITE))
-async def delete(request: ApiRequest) -> Response:
-    """Put a database into the trash."""
-    await delete_database(request.work, request.actor, request.ids["databaseId"])
-    return see_other(f"/workspaces/{request.workspace_id}/items")
+act(router, f"{_DATABASE}/delete", api.delete_database, then="/workspaces/{workspaceId}/items")
 
 
 class Export(Form):
@@ -277,7 +274,7 @@ async def begin_export(request: ApiRequest, body: Export) -> Response:
 
 
 @router.get(
-    "/workspaces/{workspaceId}/exports/{exportId}",
+    _EXPORT,
     access=paged(Access(scopes=[Scope.RECORDS_READ])),
 )
 async def get_export(request: ApiRequest) -> Response:
@@ -295,12 +292,10 @@ async def get_export(request: ApiRequest) -> Response:
     )
 
 
-@router.post(
-    "/workspaces/{workspaceId}/exports/{exportId}/cancel",
-    access=paged(Access(scopes=[Scope.RECORDS_READ])),
+act(
+    router,
+    f"{_EXPORT}/cancel",
+    records_api.cancel_export,
+    message="Export cancelled.",
+    then=_EXPORT,
 )
-async def cancel_export(request: ApiRequest) -> Response:
-    """Cancel an export."""
-    await exports.cancel_export(request.work, request.actor, request.ids["exportId"])
-    path = f"/workspaces/{request.workspace_id}/exports/{request.ids['exportId']}"
-    return done(request, "Export cancelled.", path)

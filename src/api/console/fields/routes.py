@@ -12,6 +12,7 @@ from api.console.fields import forms
 from api.console.fields.offers import counts_of, offers_of, targets_of
 from api.console.forms import paged
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import plain, queried, sentence_case
@@ -146,14 +147,7 @@ async def edit_field(request: ApiRequest, body: Fields) -> Response:
     return see_other(queried(fields_path(field.database_id), notice=Notice.SAVED))
 
 
-@router.post(f"{FIELD_PAGE}/delete", access=CHANGE, errors=[ConflictError])
-async def delete_field_by_form(request: ApiRequest) -> Response:
-    """Delete a field with its values."""
-    database_id, field_id = request.ids["databaseId"], request.ids["fieldId"]
-    await field_changes.delete_field(
-        request.work, request.actor, database_id, field_id, request.new_id
-    )
-    return see_other(queried(fields_path(database_id), notice=Notice.REMOVED))
+act(router, f"{FIELD_PAGE}/delete", api.delete_field, notice=Notice.REMOVED, then=FIELDS_PAGE)
 
 
 async def field_of(request: ApiRequest) -> FieldShape:

@@ -2,9 +2,10 @@
 
 from starlette.responses import Response
 
-from api.console.forms import done, paged
+from api.console.forms import paged
 from api.console.imports.previews import EXAMPLE
 from api.console.rendering import page
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.kernel.routing import Access, ApiRequest, QueryId
@@ -13,8 +14,8 @@ from api.routers.sources.spreadsheet_imports import IMPORT
 from models.core.access.rules import Scope
 from models.data.databases.queries import get_database
 from models.data.fields.queries import require_edit
-from models.sources.data_source_runs import acceptance, queries
-from models.sources.data_source_runs.reversal import accept_reversal, is_reverting
+from models.sources.data_source_runs import queries
+from models.sources.data_source_runs.reversal import is_reverting
 from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
 from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat
 from runtime import errors
@@ -79,26 +80,10 @@ async def get_import(request: ApiRequest) -> Response:
     )
 
 
-@router.post(
-    f"{_IMPORT}/cancel", access=paged(Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True))
-)
-async def cancel(request: ApiRequest) -> Response:
-    """Cancel an import, which then imports nothing."""
-    await acceptance.cancel_import(request.work, request.actor, request.ids["importId"])
-    return done(request, "Import cancelled.", _path(request))
+act(router, f"{_IMPORT}/cancel", api.cancel_import, message="Import cancelled.", then=_IMPORT)
 
 
-@router.post(
-    f"{_IMPORT}/undo",
-    access=paged(Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True)),
-    errors=_REFUSALS,
-)
-async def undo(request: ApiRequest) -> Response:
-    """Undo an import; records that were changed since are kept."""
-    work, actor, import_id = request.work, request.actor, request.ids["importId"]
-    await queries.get_import(work, actor, import_id)
-    await accept_reversal(work, actor, import_id, None, request.new_id)
-    return done(request, "Undoing the import.", _path(request))
+act(router, f"{_IMPORT}/undo", api.undo_import, message="Undoing the import.", then=_IMPORT)
 
 
 def _path(request: ApiRequest) -> str:

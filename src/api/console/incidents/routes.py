@@ -7,6 +7,7 @@ from starlette.responses import Response
 from api.console.entered import BLANK, Entered, Fields, attempt, read_as, redisplays
 from api.console.forms import done, member_names, paged
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
 from api.console.shell import shell_of
@@ -110,18 +111,10 @@ async def edit_incident(request: ApiRequest, body: Fields) -> Response:
     return done(request, "Saved", _own_path(request))
 
 
-@router.post(f"{_INCIDENT}/close", access=paged(WRITE))
-async def close_incident(request: ApiRequest) -> Response:
-    """Close an incident."""
-    await commands.close_incident(request.work, request.actor, request.ids["incidentId"])
-    return done(request, "Incident closed", _own_path(request))
+act(router, f"{_INCIDENT}/close", api.close_incident, message="Incident closed", then=_INCIDENT)
 
 
-@router.post(f"{_INCIDENT}/reopen", access=paged(WRITE))
-async def reopen_incident(request: ApiRequest) -> Response:
-    """Open a closed incident again."""
-    await commands.reopen_incident(request.work, request.actor, request.ids["incidentId"])
-    return done(request, "Incident reopened", _own_path(request))
+act(router, f"{_INCIDENT}/reopen", api.reopen_incident, message="Incident reopened", then=_INCIDENT)
 
 
 @router.post(f"{_INCIDENT}/retry/preview", access=paged(PREVIEW), errors=[ConflictError])

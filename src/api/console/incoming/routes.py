@@ -8,6 +8,7 @@ from starlette.responses import Response
 from api.console.entered import Form, given, read_as
 from api.console.forms import done, paged
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.kernel.routing import Access, ApiRequest, Cursor
@@ -35,12 +36,6 @@ _RUNS = RUNS.removeprefix("/v1/admin")
 _RUN = RUN.removeprefix("/v1/admin")
 _WORKSPACE = WORKSPACE.removeprefix("/v1/admin")
 _DECIDE: Access = paged(replace(DECIDE, joins=True))
-
-
-class Note(Form):
-    """The words that an administrator writes beside a decision."""
-
-    words: str | None = None
 
 
 class Bundle(Form):
@@ -99,54 +94,31 @@ async def get_legacy_import_page(request: ApiRequest) -> Response:
     )
 
 
-@router.post(f"{_RUN}/approve", access=_DECIDE, errors=[ConflictError])
-async def approve_by_form(request: ApiRequest, body: Note) -> Response:
-    """Approve what is selected of a run that awaits review."""
-    words = read_as(queries.ApproveLegacyImport, given({"note": body.words}))
-    await commands.approve(request.work, request.principal, request.ids["runId"], words)
-    return _done(request, "Import approved")
-
-
-@router.post(f"{_RUN}/cancel", access=_DECIDE, errors=[ConflictError])
-async def cancel_by_form(request: ApiRequest, body: Note) -> Response:
-    """Cancel a run; what it has not finished is taken back."""
-    words = read_as(queries.CancelLegacyImport, given({"reason": body.words}))
-    await commands.cancel(request.work, request.principal, request.ids["runId"], words)
-    return _done(request, "Import cancelled")
-
-
-@router.post(f"{_RUN}/start", access=_DECIDE, errors=[ConflictError])
-async def start_by_form(request: ApiRequest) -> Response:
-    """Import what is selected of an approved run."""
-    await commands.start(request.work, request.ids["runId"])
-    return _done(request, "Import started")
-
-
-@router.post(f"{_RUN}/dry-run", access=_DECIDE, errors=[ConflictError])
-async def check_again_by_form(request: ApiRequest) -> Response:
-    """Check what is selected once more."""
-    await commands.repeat_dry_run(request.work, request.ids["runId"])
-    return _done(request, "Check started")
-
-
-@router.post(f"{_RUN}/release", access=_DECIDE, errors=[ConflictError])
-async def release_by_form(request: ApiRequest) -> Response:
-    """Let people see the workspaces that were finished before the run ended."""
-    keys = request.services.keys
-    await commands.release_finished(request.work, request.ids["runId"], keys)
-    return _done(request, "Finished workspaces released")
-
-
-@router.post(f"{_RUN}/rollback", access=_DECIDE, errors=[ConflictError])
-async def roll_back_by_form(request: ApiRequest, body: Note) -> Response:
-    """Take back what a run has imported; what was changed since is kept."""
-    return await _roll_back(request, body, force=False)
-
-
-@router.post(f"{_RUN}/rollback/force", access=_DECIDE, errors=[ConflictError])
-async def roll_back_by_force(request: ApiRequest, body: Note) -> Response:
-    """Take back what a run has imported, with what was changed since."""
-    return await _roll_back(request, body, force=True)
+for _verb, _operation, _message in (
+    ("approve", api.approve_legacy_import, "Import approved"),
+    ("cancel", api.cancel_legacy_import, "Import cancelled"),
+    ("start", api.start_legacy_import, "Import started"),
+    ("dry-run", api.repeat_dry_run, "Check started"),
+    ("release", api.release_legacy_import, "Finished workspaces released"),
+    ("rollback", api.roll_back_legacy_import, "Rollback started"),
+):
+    act(router, f"{_RUN}/{_verb}", _operation, message=_message, then=_RUN)
+act(
+    router,
+    f"{_RUN}/rollback/force",
+    api.roll_back_legacy_import,
+    name="roll_back_by_force",
+    body={"force": True},
+    message="Rollback started",
+    then=_RUN,
+)
+act(
+    router,
+    f"{_WORKSPACE}/retry",
+    api.retry_import_workspace,
+    message="Retry started",
+    then=_RUN,
+)
 
 
 @router.post(_WORKSPACE, access=_DECIDE, errors=[ConflictError])
@@ -163,22 +135,6 @@ async def change_import_workspace(request: ApiRequest, body: Target) -> Response
     run_id, entry_id = request.ids["runId"], request.ids["entryId"]
     await commands.update_workspace(request.work, run_id, entry_id, change)
     return _done(request, "Saved")
-
-
-@router.post(f"{_WORKSPACE}/retry", access=_DECIDE, errors=[ConflictError])
-async def retry_import_by_form(request: ApiRequest) -> Response:
-    """Go on with a workspace whose import failed."""
-    run_id, entry_id = request.ids["runId"], request.ids["entryId"]
-    await commands.retry_workspace(request.work, run_id, entry_id)
-    return _done(request, "Retry started")
-
-
-async def _roll_back(request: ApiRequest, body: Note, *, force: bool) -> Response:
-    words = read_as(
-        queries.RollBackLegacyImport, given({"reason": body.words or "", "force": force})
-    )
-    await commands.roll_back(request.work, request.principal, request.ids["runId"], words)
-    return _done(request, "Rollback started")
 
 
 def _done(request: ApiRequest, message: str) -> Response:

@@ -11,6 +11,7 @@ from api.console.forms import Pause, Resume, paged
 from api.console.integrations import connecting
 from api.console.integrations.resources import outcome_of
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
 from api.console.words import queried
@@ -22,7 +23,6 @@ from models.core.access.rules import Scope
 from models.core.base import Id
 from models.core.pauses.store import PauseWork
 from models.sources import provider_calls
-from models.sources.authorizations.store import disconnect
 from models.sources.connections import store
 from models.sources.connections.providers import PROVIDERS
 from models.sources.connections.shapes import ConnectionDetail, SwitchProvider, UpdateConnection
@@ -130,11 +130,7 @@ async def share(request: ApiRequest, body: Share) -> Response:
     return see_other(_path(request, connection_id))
 
 
-@router.post(f"{ONE}/delete", access=paged(WRITE))
-async def delete(request: ApiRequest) -> Response:
-    """Delete a connection with its credentials."""
-    await disconnect(request.work, request.actor, request.services.keys, _id(request))
-    return see_other(_path(request))
+act(router, f"{ONE}/delete", api.delete_connection, then=_ALL)
 
 
 @router.post(f"{_ALL}/providers/{{provider}}", access=paged(_SWITCH))

@@ -5,6 +5,7 @@ from starlette.responses import Response
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.forms import connection_names, number_of, paged
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
 from api.kernel.routing import ApiRequest, Cursor, QueryId
@@ -104,11 +105,7 @@ async def edit_outbound_limit(request: ApiRequest, body: Fields) -> Response:
     return see_other(_path(request))
 
 
-@router.post(f"{_ONE}/delete", access=_CHANGE)
-async def delete_outbound_limit_by_form(request: ApiRequest) -> Response:
-    """Remove a limit; calls that wait go."""
-    await commands.delete_limit(request.work, request.actor, request.ids["limitId"])
-    return see_other(_path(request))
+act(router, f"{_ONE}/delete", api.delete_outbound_limit, then=_ALL)
 
 
 def _numbers(body: Fields) -> JsonObject:

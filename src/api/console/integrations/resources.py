@@ -11,6 +11,7 @@ from starlette.responses import Response
 from api.console.entered import Form, given, read_as
 from api.console.forms import paged, read_json
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import queried
@@ -19,7 +20,7 @@ from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.sources import connections as api
 from api.routers.sources import mounts as mounts_api
 from api.routers.sources.connections import CONNECTION, INTEGRATIONS, PROVIDER_ERRORS
-from api.routers.sources.mounts import READ, WRITE
+from api.routers.sources.mounts import READ
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
 from models.messages.jobs.store import own_job
@@ -27,7 +28,7 @@ from models.sources import provider_calls
 from models.sources.connections.providers import PROVIDERS
 from models.sources.connections.store import get_connection
 from models.sources.external_resources.rules.resources import Capability, ExternalId
-from models.sources.mounts import commands, queries
+from models.sources.mounts import queries
 from models.sources.mounts.commands import accept_mount
 from models.sources.mounts.queries import MountDetail, MountedResource, MountResource, mount_outcome
 from models.sources.resource_imports import commands as resource_import_commands
@@ -83,7 +84,9 @@ async def get_listing(
 
 
 @router.post(
-    f"{_ONE}/browse", access=paged(replace(_BROWSE, idempotent=True)), errors=PROVIDER_ERRORS
+    f"{_ONE}/browse",
+    access=paged(replace(_BROWSE, idempotent=True)),
+    errors=PROVIDER_ERRORS,
 )
 async def browse_by_form(request: ApiRequest, body: TreeLevel) -> Response:
     """Have a worker ask for what is below a resource, at the top, or has a name."""
@@ -377,34 +380,13 @@ async def get_mount_page(request: ApiRequest) -> Response:
     )
 
 
-@router.post(f"{_ONE_MOUNT}/sync", access=paged(WRITE), errors=[*PROVIDER_ERRORS, ConflictError])
-async def sync(request: ApiRequest) -> Response:
-    """Have a worker bring a mount in step with its provider."""
-    mount_id, job_id = request.ids["mountId"], request.new_id
-    await commands.request_sync(request.work, request.actor, mount_id, job_id)
-    return _back(request)
+act(router, f"{_ONE_MOUNT}/sync", mounts_api.sync_mount, then=_ONE_MOUNT)
 
 
-@router.post(f"{_ONE_MOUNT}/cancel", access=paged(WRITE))
-async def cancel_sync(request: ApiRequest) -> Response:
-    """Cancel a sync."""
-    await commands.cancel_sync(request.work, request.actor, request.ids["mountId"])
-    return _back(request)
+act(router, f"{_ONE_MOUNT}/cancel", mounts_api.cancel_mount_sync, then=_ONE_MOUNT)
 
 
-@router.post(f"{_ONE_MOUNT}/delete", access=paged(WRITE))
-async def delete_mount_by_form(request: ApiRequest) -> Response:
-    """Put a mount into the trash."""
-    await commands.delete_mount(request.work, request.actor, request.ids["mountId"])
-    return see_other(_mounts_path(request))
-
-
-def _back(request: ApiRequest) -> Response:
-    return see_other(f"{_mounts_path(request)}/{request.ids['mountId']}")
-
-
-def _mounts_path(request: ApiRequest) -> str:
-    return f"/workspaces/{request.workspace_id}/integrations/mounts"
+act(router, f"{_ONE_MOUNT}/delete", mounts_api.delete_mount, then=_ALL_MOUNTS)
 
 
 async def _label(request: ApiRequest, mount: MountDetail) -> str | None:

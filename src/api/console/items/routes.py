@@ -10,7 +10,7 @@ from api.console.controls import Offers
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.forms import paged
 from api.console.rendering import page, see_other
-from api.console.resource_pages import Resource, Stored
+from api.console.resource_pages import Resource, Stored, act
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
 from api.console.words import named, queried
@@ -18,7 +18,7 @@ from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.content import items as api
 from api.routers.content.items import READ
 from api.routers.workspace import share_links as share_links_api
-from api.routers.workspace.share_links import CREATE, LINKS, REVOKE
+from api.routers.workspace.share_links import CREATE, LINKS
 from api.routers.workspace.share_links import READ as READ_LINKS
 from models.content.items.queries import get_item, list_items, placement
 from models.content.items.rules import ItemKind
@@ -246,12 +246,7 @@ async def create_share_link_by_form(request: ApiRequest, body: Fields) -> Respon
     )
 
 
-@router.post(f"{_LINKS}/{{shareLinkId}}/revoke", access=paged(REVOKE))
-async def revoke_share_link_by_form(request: ApiRequest) -> Response:
-    """Revoke a share link; it stops at once."""
-    item_id, link_id = request.ids["itemId"], request.ids["shareLinkId"]
-    await commands.revoke_share_link(request.work, request.actor, item_id, link_id)
-    return see_other(f"/workspaces/{request.workspace_id}/items/{item_id}/share-links")
+act(router, f"{_LINKS}/{{shareLinkId}}/revoke", share_links_api.revoke_share_link, then=_LINKS)
 
 
 def _values(request: ApiRequest, body: Fields) -> dict[str, object]:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from pydantic import ConfigDict
 from starlette.responses import Response
 
-from api.console.entered import Form, given, read_as
-from api.console.forms import done, paged
+from api.console.entered import Form
+from api.console.forms import paged
 from api.console.records.cells import cells_of, in_words, legend_of, shown_fields
 from api.console.records.entry import BEFORE_ID, Choice
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.kernel.routing import ApiRequest
@@ -27,7 +28,6 @@ from models.data import record_comments
 from models.data.databases.queries import get_database
 from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.data.record_exports.exports import names_of
-from models.data.records import commands
 from models.data.records.commands import update_record
 from models.data.records.queries import QueryTooSlowError, get_record
 from models.data.records.search import choices
@@ -43,12 +43,6 @@ _SHOWN_CHANGES = 20
 _SHOWN_COMMENTS = 100
 _SUGGESTED = 10
 _LONGEST_TEXT = 200
-
-
-class Comment(Form):
-    """The words of a comment."""
-
-    body: str
 
 
 @router.get(_RECORD, access=paged(records.READ))
@@ -114,36 +108,21 @@ async def get_choices(request: ApiRequest, q: str = "") -> Response:
     return page(request, "choices.html", shell, titles=titles, several=several, before=BEFORE_ID)
 
 
-@router.post(f"{_RECORD}/comments", access=paged(records.COMMENTING))
-async def comment(request: ApiRequest, body: Comment) -> Response:
-    """Comment on a record."""
-    record_id = request.ids["recordId"]
-    words = read_as(record_comments.CreateRecordComment, given({"body": body.body}))
-    await record_comments.create_comment(request.work, request.actor, record_id, words)
-    return see_other(f"/records/{record_id}#comments")
+act(router, f"{_RECORD}/comments", api.create_record_comment, then=f"{_RECORD}#comments")
 
 
-@router.post(f"{_RECORD}/archive", access=paged(records.WRITE))
-async def archive(request: ApiRequest) -> Response:
-    """Archive a record."""
-    record_id = request.ids["recordId"]
-    await commands.archive_record(request.work, request.actor, record_id)
-    return done(request, "Record archived.", f"/records/{record_id}")
+act(router, f"{_RECORD}/archive", api.archive_record, message="Record archived.", then=_RECORD)
 
 
-@router.post(f"{_RECORD}/restore", access=paged(records.WRITE))
-async def restore(request: ApiRequest) -> Response:
-    """Bring a record back from the archive."""
-    record_id = request.ids["recordId"]
-    await commands.restore_record(request.work, request.actor, record_id)
-    return done(request, "Record restored.", f"/records/{record_id}")
+act(router, f"{_RECORD}/restore", api.restore_record, message="Record restored.", then=_RECORD)
 
 
-@router.post(f"{_RECORD}/delete", access=paged(records.WRITE))
-async def delete(request: ApiRequest) -> Response:
-    """Put a record into the trash, and lead to its database."""
-    record = await commands.delete_record(request.work, request.actor, request.ids["recordId"])
-    return see_other(f"/workspaces/{record.workspace_id}/databases/{record.database_id}")
+act(
+    router,
+    f"{_RECORD}/delete",
+    api.delete_record,
+    then="/workspaces/{answer.workspace_id}/databases/{answer.database_id}",
+)
 
 
 _FILES = f"{records.RECORD.removeprefix('/v1')}/files/{{key}}"

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from api.console.entered import Entered, Form, read_as, redisplays, texts_of
 from api.console.forms import done, paged, read_object
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import local_path, shell_of
 from api.console.words import indented
@@ -17,7 +18,7 @@ from api.kernel.routing import Access, ApiRequest
 from api.routers.automation import automation_runs as api
 from api.routers.automation.automation_runs import RUN, START
 from api.routers.automation.automations import WRITE
-from models.automation.automation_runs import commands, retries
+from models.automation.automation_runs import retries
 from models.automation.automation_runs.commands import run_from_node
 from models.automation.automation_runs.queries import load_run
 from models.automation.automation_runs.shapes import RetryRun, RunFromNode
@@ -86,12 +87,13 @@ def _answer(name: str, kind: str, text: str) -> object:
         raise ValidationError.at(name.rpartition(".")[2], "must be a number") from None
 
 
-@router.post(f"{_RUN}/cancel", access=paged(WRITE))
-async def cancel_run(request: ApiRequest) -> Response:
-    """Cancel a run."""
-    ids = request.ids
-    await commands.cancel(request.work, request.actor, ids["automationId"], ids["runId"])
-    return done(request, "Run cancelled", f"/runs/{ids['runId']}")
+act(
+    router,
+    f"{_RUN}/cancel",
+    api.cancel_automation_run,
+    message="Run cancelled",
+    then="/runs/{runId}",
+)
 
 
 @router.post(f"{_RUN}/retry", access=paged(START), errors=[RunError])

@@ -7,8 +7,9 @@ from datetime import datetime
 from starlette.responses import Response
 
 from api.console.entered import Entered, Fields, Form, attempt, read_as, redisplays
-from api.console.forms import done, paged, read_json
+from api.console.forms import paged, read_json
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.runs.routes import RUNS
 from api.console.shell import shell_of
@@ -29,7 +30,7 @@ from models.automation.run_overviews import named
 from models.automation.run_undos.commands import get_undo
 from models.automation.run_undos.queries import RunUndoDetail, UndoRun, list_undos
 from models.core.base import Id, JsonObject
-from runtime.errors import ConflictError, PlatformError, RunError, ValidationError
+from runtime.errors import PlatformError, RunError, ValidationError
 from runtime.ids import parse_id
 
 router = page_router()
@@ -149,38 +150,13 @@ async def get_operation(
     )
 
 
-@router.post(f"{_OPERATION}/pause", access=paged(WRITE_OPERATIONS), errors=[ConflictError])
-async def pause_operation(request: ApiRequest) -> Response:
-    """Pause an operation."""
-    await commands.pause_operation(request.work, request.actor, request.ids["runOperationId"])
-    return done(request, "Operation paused", _own_path(request))
-
-
-@router.post(f"{_OPERATION}/resume", access=paged(WRITE_OPERATIONS), errors=[ConflictError])
-async def resume_operation(request: ApiRequest) -> Response:
-    """Let a paused operation go on."""
-    await commands.resume_operation(request.work, request.actor, request.ids["runOperationId"])
-    return done(request, "Operation resumed", _own_path(request))
-
-
-@router.post(f"{_OPERATION}/cancel", access=paged(WRITE_OPERATIONS))
-async def cancel_operation(request: ApiRequest) -> Response:
-    """Cancel an operation; what it has done stays."""
-    await commands.cancel_operation(request.work, request.actor, request.ids["runOperationId"])
-    return done(request, "Operation cancelled", _own_path(request))
-
-
-@router.post(f"{_OPERATION}/undo", access=paged(WRITE_OPERATIONS), errors=[ConflictError])
-async def undo_operation(request: ApiRequest) -> Response:
-    """Take an operation back by another one, and lead to that."""
-    operation_id, new_id = request.ids["runOperationId"], request.new_id
-    body = queries.UndoRunOperation()
-    await commands.undo_operation(request.work, request.actor, operation_id, new_id, body)
-    return see_other(_path(request, new_id))
-
-
-def _own_path(request: ApiRequest) -> str:
-    return _path(request, request.ids["runOperationId"])
+for _verb, _operation, _message in (
+    ("pause", api.pause_run_operation, "Operation paused"),
+    ("resume", api.resume_run_operation, "Operation resumed"),
+    ("cancel", api.cancel_run_operation, "Operation cancelled"),
+):
+    act(router, f"{_OPERATION}/{_verb}", _operation, message=_message, then=_OPERATION)
+act(router, f"{_OPERATION}/undo", api.undo_run_operation, then=f"{_OPERATIONS}/{{answer.id}}")
 
 
 def _path(request: ApiRequest, operation_id: Id) -> str:

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from api.console.entered import Entered, Form, attempt, read_as
 from api.console.forms import paged
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.runs import listing as runs_listing
 from api.console.shell import Shell, shell_of
@@ -345,11 +346,7 @@ async def rename_filter(request: ApiRequest, body: Rename) -> Response:
     )
 
 
-@router.post(f"{_FILTER}/delete", access=_CHANGE)
-async def delete_saved_filter(request: ApiRequest) -> Response:
-    """Delete a saved filter, and lead to all runs."""
-    await saved_run_filters.delete_filter(request.work, request.actor, request.ids["filterId"])
-    return see_other(f"/workspaces/{request.workspace_id}/runs")
+act(router, f"{_FILTER}/delete", many_runs.delete_run_filter, then=RUNS)
 
 
 def _read(text: str) -> JsonObject:

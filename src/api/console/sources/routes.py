@@ -11,6 +11,7 @@ from api.console.entered import BLANK, Entered, Form, given, read_as, redisplays
 from api.console.forms import done, paged, read_json
 from api.console.integrations.resources import Outcome, outcome_of
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
 from api.console.words import named
@@ -24,12 +25,11 @@ from models.messages.jobs.store import own_job
 from models.sources.data_source_runs import acceptance
 from models.sources.data_source_runs.overviews import get_data_source, list_data_sources
 from models.sources.data_source_runs.queries import list_runs, remarks
-from models.sources.data_source_runs.reversal import accept_reversal
 from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
 from models.sources.data_sources import commands
 from models.sources.data_sources import queries as data_source_queries
 from models.sources.data_sources.rules import DataSourceKind, FieldMapping, RemovedRows, WriteMode
-from runtime.errors import ConflictError, InProgressError, NotFoundError
+from runtime.errors import ConflictError, NotFoundError
 from runtime.temporal.families import Family
 
 router = page_router()
@@ -176,35 +176,15 @@ async def enable(request: ApiRequest, body: Switch) -> Response:
     return done(request, f"Data source {word}", _path(request))
 
 
-@router.post(f"{_ONE}/delete", access=paged(WRITE))
-async def delete(request: ApiRequest) -> Response:
-    """Put a data source into the trash; its records stay."""
-    await commands.delete_data_source(request.work, request.actor, _id(request))
-    return see_other(f"/workspaces/{request.workspace_id}/data-sources")
+act(router, f"{_ONE}/delete", api.delete_data_source, then=_ALL)
 
 
-@router.post(f"{_RUN}/cancel", access=paged(WRITE))
-async def cancel(request: ApiRequest) -> Response:
-    """Cancel a run, which then writes nothing."""
-    run_id = request.ids["runId"]
-    await acceptance.cancel_run(request.work, request.actor, _id(request), run_id)
-    return done(request, "Run cancelled", _path(request))
-
-
-@router.post(f"{_RUN}/retry", access=paged(WRITE), errors=[ConflictError])
-async def retry(request: ApiRequest) -> Response:
-    """Try a failed or cancelled run again."""
-    ids = _id(request), request.ids["runId"], request.new_id
-    await acceptance.retry_run(request.work, request.actor, *ids)
-    return done(request, "Retry started", _path(request))
-
-
-@router.post(f"{_RUN}/revert", access=paged(WRITE), errors=[ConflictError, InProgressError])
-async def revert(request: ApiRequest) -> Response:
-    """Take the newest run back; records that were changed since are kept."""
-    run_id, job_id = request.ids["runId"], request.new_id
-    await accept_reversal(request.work, request.actor, run_id, _id(request), job_id)
-    return done(request, "Reverting run", _path(request))
+for _verb, _operation, _message in (
+    ("cancel", api.cancel_data_source_run, "Run cancelled"),
+    ("retry", api.retry_data_source_run, "Retry started"),
+    ("revert", api.revert_data_source_run, "Reverting run"),
+):
+    act(router, f"{_RUN}/{_verb}", _operation, message=_message, then=_ONE)
 
 
 async def _target_label(request: ApiRequest, database_id: Id | None) -> str | None:

@@ -9,6 +9,7 @@ from api.console.entered import Entered, Fields, read_as, redisplays
 from api.console.forms import paged
 from api.console.records.entry import COMPARISONS
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.views import forms
@@ -112,12 +113,12 @@ async def edit_view(request: ApiRequest, body: Fields) -> Response:
     return see_other(_records(request, view))
 
 
-@router.post(f"{_VIEW}/delete", access=_CHANGE, errors=[ConflictError])
-async def delete_view_by_form(request: ApiRequest) -> Response:
-    """Delete a view; its records stay."""
-    place = (request.ids["databaseId"], request.ids["viewId"])
-    await commands.delete_view(request.work, request.actor, *place)
-    return see_other(_records(request))
+act(
+    router,
+    f"{_VIEW}/delete",
+    api.delete_view,
+    then="/workspaces/{workspaceId}/databases/{databaseId}",
+)
 
 
 def _values(fields: FieldSpecs, texts: Mapping[str, str], before: JsonObject) -> JsonObject:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.words import named
 from api.console.workspace import settings as workspace_settings
@@ -135,14 +136,13 @@ async def create_api_key_by_form(request: ApiRequest, body: Fields) -> Response:
     )
 
 
-@router.post(
+act(
+    router,
     f"{KEYS}/{{apiKeyId}}/revoke",
-    access=workspace_settings.changes(Scope.API_KEYS_WRITE, resource="api_key"),
+    api.revoke_api_key,
+    notice=workspace_settings.Notice.REVOKED,
+    then=KEYS,
 )
-async def revoke_api_key_by_form(request: ApiRequest) -> Response:
-    """Revoke an API key; it stops at once."""
-    await api_keys.revoke_key(request.work, request.actor, request.ids["apiKeyId"])
-    return workspace_settings.led_to(request, "api-keys", notice=workspace_settings.Notice.REVOKED)
 
 
 def _expiry(request: ApiRequest, lifetime: str) -> str | None:
@@ -262,14 +262,13 @@ async def put_secret_by_form(request: ApiRequest, body: Fields) -> Response:
     return workspace_settings.led_to(request, "secrets", notice=workspace_settings.Notice.SAVED)
 
 
-@router.post(
-    f"{SECRETS}/{{secretName}}/delete", access=workspace_settings.changes(Scope.INTEGRATIONS_WRITE)
+act(
+    router,
+    f"{SECRETS}/{{secretName}}/delete",
+    secrets_api.delete_secret,
+    notice=workspace_settings.Notice.REMOVED,
+    then=SECRETS,
 )
-async def delete_secret_by_form(request: ApiRequest) -> Response:
-    """Delete a secret."""
-    name = request.path_params["secretName"]
-    await store.delete_secret(request.work, request.actor, name)
-    return workspace_settings.led_to(request, "secrets", notice=workspace_settings.Notice.REMOVED)
 
 
 MODEL = f"{workspace_settings.SETTINGS}/model"

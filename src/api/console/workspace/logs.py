@@ -1,6 +1,5 @@
 """Logs of a workspace: its changes, its calls, and its usage."""
 
-import inspect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from starlette.responses import Response
 
 from api.console.routing import page_router
 from api.console.workspace import settings
-from api.console.workspace.audit_sentences import PHRASES, in_words
+from api.console.workspace.audit_sentences import in_words, name_of, phrase_of
 from api.kernel.operation import Operation
 from api.kernel.routing import ApiRequest, Cursor, Limit
 from api.routers.messages import workspace_events
@@ -86,10 +85,11 @@ def _event(
         return f"sent {entry.method} {entry.path}", "unknown"
     operation, values = found
     succeeded = entry.status < _REFUSED
-    phrase = PHRASES.get(operation.name) or inspect.getdoc(operation.endpoint) or operation.name
-    sentence = in_words(phrase, _target(operation, values, labels), succeeded=succeeded)
+    sentence = in_words(
+        phrase_of(operation), _target(operation, values, labels), succeeded=succeeded
+    )
     role = _new_role(entry, values.get("userId"), roles) if succeeded else None
-    return sentence if role is None else f"{sentence} to {role.capitalize()}", operation.name
+    return sentence if role is None else f"{sentence} to {role.capitalize()}", name_of(operation)
 
 
 def _ids_of(operation: Operation, values: Mapping[str, str]) -> Sequence[Id]:

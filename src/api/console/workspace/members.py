@@ -4,6 +4,7 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.rendering import page, see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
 from api.console.workspace import settings
@@ -131,14 +132,13 @@ async def invite(request: ApiRequest, body: Fields) -> Response:
     return await _invitations_page(request, BLANK, issued=outcome)
 
 
-@router.post(
+act(
+    router,
     f"{INVITATIONS}/{{invitationId}}/revoke",
-    access=settings.changes(Scope.MEMBERS_INVITE, resource="invitation"),
+    api.revoke_invitation,
+    notice=settings.Notice.REVOKED,
+    then=INVITATIONS,
 )
-async def revoke_invitation_by_form(request: ApiRequest) -> Response:
-    """Revoke an open invitation."""
-    await invitations.revoke_invitation(request.work, request.actor, request.ids["invitationId"])
-    return settings.led_to(request, "invitations", notice=settings.Notice.REVOKED)
 
 
 @router.get(ANSWER, access=settings.reads())

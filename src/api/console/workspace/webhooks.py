@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.rendering import see_other
+from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.workspace import settings
 from api.kernel.routing import ApiRequest, Cursor
@@ -93,18 +94,26 @@ async def change_webhook_endpoint(request: ApiRequest, body: Fields) -> Response
     return settings.led_to(request, "webhooks", endpoint.id, notice=settings.Notice.SAVED)
 
 
-@router.post(f"{ENDPOINT}/enable", access=WRITE)
-async def enable_webhook_endpoint(request: ApiRequest) -> Response:
-    """Have an endpoint be told of what happens from now on."""
-    endpoint = await _update(request, {"enabled": True})
-    return settings.led_to(request, "webhooks", endpoint.id, notice=settings.Notice.SAVED)
+act(
+    router,
+    f"{ENDPOINT}/enable",
+    api.update_webhook_endpoint,
+    name="enable_webhook_endpoint",
+    body={"enabled": True},
+    notice=settings.Notice.SAVED,
+    then=ENDPOINT,
+)
 
 
-@router.post(f"{ENDPOINT}/disable", access=WRITE)
-async def disable_webhook_endpoint(request: ApiRequest) -> Response:
-    """Tell an endpoint nothing more."""
-    endpoint = await _update(request, {"enabled": False})
-    return settings.led_to(request, "webhooks", endpoint.id, notice=settings.Notice.SAVED)
+act(
+    router,
+    f"{ENDPOINT}/disable",
+    api.update_webhook_endpoint,
+    name="disable_webhook_endpoint",
+    body={"enabled": False},
+    notice=settings.Notice.SAVED,
+    then=ENDPOINT,
+)
 
 
 @router.post(f"{ENDPOINT}/rotate-secret", access=WRITE)
@@ -116,11 +125,13 @@ async def rotate_endpoint_secret_by_form(request: ApiRequest) -> Response:
     )
 
 
-@router.post(f"{ENDPOINT}/delete", access=WRITE)
-async def delete_webhook_endpoint_by_form(request: ApiRequest) -> Response:
-    """Delete an endpoint."""
-    await store.delete_endpoint(request.work, request.actor, request.ids["endpointId"])
-    return settings.led_to(request, "webhooks", notice=settings.Notice.REMOVED)
+act(
+    router,
+    f"{ENDPOINT}/delete",
+    api.delete_webhook_endpoint,
+    notice=settings.Notice.REMOVED,
+    then=ENDPOINTS,
+)
 
 
 @router.get(f"{ENDPOINT}/rotate-secret", access=READ_ONE)
@@ -200,17 +211,19 @@ async def get_webhook_endpoint_page(
     )
 
 
-@router.post(f"{ENDPOINT}/test", access=WRITE)
-async def test_webhook_endpoint_by_form(request: ApiRequest) -> Response:
-    """Send an endpoint a test."""
-    endpoint_id = request.ids["endpointId"]
-    await store.send_test(request.work, request.actor, request.new_id, endpoint_id)
-    return settings.led_to(request, "webhooks", endpoint_id, notice=settings.Notice.SENT)
+act(
+    router,
+    f"{ENDPOINT}/test",
+    api.test_webhook_endpoint,
+    notice=settings.Notice.SENT,
+    then=ENDPOINT,
+)
 
 
-@router.post(f"{ENDPOINT}/deliveries/{{deliveryId}}/redeliver", access=WRITE)
-async def redeliver_by_form(request: ApiRequest) -> Response:
-    """Deliver an event to an endpoint once more."""
-    endpoint_id, delivery_id = request.ids["endpointId"], request.ids["deliveryId"]
-    await store.redeliver(request.work, request.actor, request.new_id, endpoint_id, delivery_id)
-    return settings.led_to(request, "webhooks", endpoint_id, notice=settings.Notice.SENT)
+act(
+    router,
+    f"{ENDPOINT}/deliveries/{{deliveryId}}/redeliver",
+    api.redeliver_webhook,
+    notice=settings.Notice.SENT,
+    then=ENDPOINT,
+)

@@ -1,6 +1,5 @@
 """Usage, the audit log and the language model by their pages."""
 
-import inspect
 import re
 from html import unescape
 from uuid import UUID
@@ -8,7 +7,7 @@ from uuid import UUID
 import pytest
 from fastapi import FastAPI
 
-from api.console.workspace.audit_sentences import PHRASES, in_words
+from api.console.workspace.audit_sentences import in_words, phrase_of
 from api.kernel.routing import Route
 from api.routers.registry import ROUTERS
 from models.core.access.rules import Role
@@ -172,9 +171,7 @@ _NO_DEEDS = {"had", "let", "left", "told", "showed", "looked", "brought", "gave"
 )
 def test_every_change_is_a_deed(route: Route) -> None:
     """The sentence of an operation begins with a verb of the field, and is short."""
-    operation = route.operation
-    phrase = PHRASES.get(operation.name) or inspect.getdoc(operation.endpoint) or ""
-    sentence = in_words(phrase, None, succeeded=True)
+    sentence = in_words(phrase_of(route.operation), None, succeeded=True)
     assert sentence.split()[0] not in _NO_DEEDS, sentence
     assert 1 < len(sentence.split()) < 22, sentence
 
