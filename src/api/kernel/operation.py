@@ -54,12 +54,13 @@ class Access:
     body. `bundles` is for uploads that belong to no workspace: the prefix of their keys. With
     `in_trash` the resource may be in the trash. A `raw` operation takes any query and any body,
     which the endpoint finds in `call.raw_body`. What `starts_run` counts for the rate limit of run
-    starts as well. The `heavy` requests of one caller take turns, as batches do. A `page` is served
-    to clients that accept HTML, and takes the fields of a form as its body; its router says how it
-    refuses. What scripts of pages read and do may be asked for by `cookie`, beside `Authorization`.
-    Where it `prefers`, the caller may wait for the end of the work by `Prefer: wait`. `unattended`:
-    pages ask by themselves, which is no use of a session. The body of one that `hides_body` is a
-    secret: a proposal of it does not show the body.
+    starts as well. The `heavy` requests of one caller take turns, as batches do. A `safe` operation
+    changes nothing (RFC 9110, 9.2.1), whatever its method: the audit log leaves it out. A `page` is
+    served to clients that accept HTML, and takes the fields of a form as its body; its router says
+    how it refuses. What scripts of pages read and do may be asked for by `cookie`, beside
+    `Authorization`. Where it `prefers`, the caller may wait for the end of the work by
+    `Prefer: wait`. `unattended`: pages ask by themselves, which is no use of a session. The body of
+    one that `hides_body` is a secret: a proposal of it does not show the body.
 
     Routers declare it beside the operation; `authorization` enforces it, `openapi` documents it.
     """
@@ -87,6 +88,7 @@ class Access:
     unattended: bool = False
     prefers: bool = False
     hides_body: bool = False
+    safe: bool = False
 
     def lacking(self, grants: frozenset[Scope]) -> str | None:
         """The scopes that a credential with these lacks, in words; None when it may come in."""

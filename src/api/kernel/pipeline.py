@@ -78,6 +78,7 @@ async def _answered(operation: Operation, scope: Scope, receive: Receive) -> Res
     if request.quota is not None:
         response.headers.update(request.quota.headers())
     if request.caller is not None:
+        request.is_safe |= operation.access.safe or request.is_dry_run
         log_request(request, response.status_code, start)
     if response.status_code < HTTPStatus.BAD_REQUEST:
         response.headers.update(deprecation_headers(request.deprecated))
@@ -426,6 +427,7 @@ def log_request(request: ApiRequest, status: int, start: float) -> None:
             error=request.error,
             duration_ms=round((time.perf_counter() - start) * 1000, 3),
             dry_run=request.is_dry_run,
+            safe=request.is_safe,
             created_at=utc_now(),
         )
     )

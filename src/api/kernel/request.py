@@ -204,6 +204,8 @@ class ApiRequest(Request):
         """The deprecated parts of all that it uses."""
         self.is_dry_run = False
         """All that the request writes is rolled back."""
+        self.is_safe = False
+        """It asks for a preview: it changes nothing, though its operation may."""
         self.is_proposal = False
         """It is kept after its dry run, for someone who may apply it."""
         self.replayed = False

@@ -19,8 +19,8 @@ from runtime.database import UnitOfWork
 from runtime.ids import new_id
 from runtime.postgresql.schema import Timestamp, table_of
 
-IS_CHANGE = sa.text("method NOT IN ('GET', 'HEAD', 'OPTIONS')")
-"""The calls whose methods are not safe (RFC 9110, 9.2.1)."""
+IS_CHANGE = sa.text("method NOT IN ('GET', 'HEAD', 'OPTIONS') AND NOT safe")
+"""The calls that are not safe (RFC 9110, 9.2.1), by their methods or by what they ask for."""
 
 
 class RequestLog(SQLModel, table=True):
@@ -50,6 +50,7 @@ class RequestLog(SQLModel, table=True):
     duration_ms: float
     created_at: datetime = Field(sa_type=Timestamp)
     dry_run: bool = Field(default=False, sa_column_kwargs={"server_default": sa.text("false")})
+    safe: bool = Field(default=False, sa_column_kwargs={"server_default": sa.text("false")})
 
 
 request_log = table_of(RequestLog)
@@ -74,7 +75,7 @@ class RequestLogBody(Shape):
 class AuditEntryBody(Shape):
     """A write request, or a refused one, with the user who sent it or owns the API key.
 
-    `status` and `error` have the result. With `dryRun`, nothing was kept.
+    `status` and `error` have the result. Dry runs are not listed, so `dryRun` is false.
     """
 
     id: Id
@@ -112,6 +113,7 @@ class LogEntry:
     duration_ms: float
     created_at: datetime
     dry_run: bool = False
+    safe: bool = False
     id: Id = field(default_factory=new_id)
 
 

@@ -56,6 +56,27 @@ async def test_the_audit_log_says_who_changed_something(client: Client, space: S
     assert rest["entries"] == entries[1:]
 
 
+async def test_the_audit_log_leaves_out_what_changes_nothing(client: Client, space: Space) -> None:
+    body = {"label": "Goods", "fields": [{"label": "Note", "kind": "text"}]}
+    database = read(await client.post(f"{space.path}/databases", json=body), 201)
+    place = f"/v1/databases/{database['id']}"
+    note = database["fields"][1]
+    made = await publish(client, space, graph=graph(node("a", "transform", output={})))
+    automation = f"{space.path}/automations/{made['id']}"
+    before = len((await audit(client, space, 2))["entries"])
+    read(await client.post(f"{place}/records/query", json={}))
+    preview = {"kind": "long_text", "preview": True}
+    read(await client.post(f"{place}/fields/{note['id']}/convert", json=preview))
+    read(await client.post(f"{automation}/validate", json={"graph": made["graph"]}))
+    dry = {"Prefer": "dry-run"}
+    await client.post(f"{place}/records", json={"title": "Bolt"}, headers=dry)
+    path = f"{space.path}/databases/{database['id']}"
+    read(await client.patch(path, json={"label": "Parts"}))
+    entries = (await audit(client, space, before + 1))["entries"]
+    assert len(entries) == before + 1
+    assert (entries[0]["method"], entries[0]["path"]) == ("PATCH", path)
+
+
 async def test_usage_counts_what_a_workspace_holds_and_does(client: Client, space: Space) -> None:
     database = read(await client.post(f"{space.path}/databases", json={"label": "Goods"}), 201)
     place = f"/v1/databases/{database['id']}/records"

@@ -164,7 +164,7 @@ class Evaluated(Shape):
     """The binding can't be read, whatever the data is."""
 
 
-@router.post(f"{_EDITOR}/evaluate", access=replace(_READ, heavy=True), documented=False)
+@router.post(f"{_EDITOR}/evaluate", access=replace(_READ, heavy=True, safe=True), documented=False)
 async def evaluate_value(body: Evaluation) -> Data[Evaluated]:
     """Evaluate a binding for the data of a run or a test."""
     # Each binding may take all the processor time of an evaluation, so a request has one.
@@ -201,7 +201,7 @@ class DraftNews(Shape):
 
 @router.post(
     f"{_EDITOR}/presence",
-    access=replace(WRITE, cookie=True, idempotent=False),
+    access=replace(WRITE, cookie=True, idempotent=False, safe=True),
     documented=False,
 )
 async def report_editor(request: ApiRequest, body: Tab) -> Data[DraftNews]:

@@ -117,7 +117,7 @@ async def get_changes(request: ApiRequest) -> Response:
     return page(request, "draft_changes.html", shell, old=old, changes=changes)
 
 
-@router.post(f"{_ONE}/edit/check", access=paged(READ))
+@router.post(f"{_ONE}/edit/check", access=replace(paged(READ), safe=True))
 async def check_draft(request: ApiRequest, body: Draft) -> Response:
     """Find what is wrong with a draft, and draw it, without saving it."""
 

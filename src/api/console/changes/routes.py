@@ -100,6 +100,7 @@ async def apply_by_form(request: ApiRequest, body: Fields) -> Response:
         shapes.ApplyChanges,
         given({"approvedIndexes": sorted(indexes), "dryRun": "try" in body.texts}),
     )
+    request.is_safe = content.dry_run
     if not content.dry_run and await api.apply_request(request, change_id, content):
         return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
     if content.dry_run:

@@ -1,7 +1,7 @@
 """The first page of a workspace: what needs attention, what failed, runs and comes next."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from starlette.responses import Response
@@ -85,7 +85,7 @@ class FirstSteps:
 _HIDDEN_FOR = timedelta(days=365)
 
 
-@router.post(f"{HOME}/first-steps/dismiss", access=paged(_READ))
+@router.post(f"{HOME}/first-steps/dismiss", access=replace(paged(_READ), safe=True))
 async def dismiss_first_steps(request: ApiRequest) -> Response:
     """Hide the first steps in this browser."""
     home = home_of(request.actor.workspace_id)

@@ -43,7 +43,8 @@ _PREVIEWS = f"{IMPORTS.removeprefix('/v1')}/previews"
 _PREVIEW = f"{_PREVIEWS}/{{previewId}}"
 _LOOK = replace(paged(BRING_IN), idempotent=False)
 _START = replace(paged(BRING_IN), joins=True)
-_READ = replace(_START, scopes=[*BRING_IN.scopes, Scope.FILES_WRITE], upload=True)
+_READ = replace(_START, scopes=[*BRING_IN.scopes, Scope.FILES_WRITE], upload=True, safe=True)
+_CHECK = replace(_START, safe=True)
 MOST_SHOWN_ROWS, MOST_SHOWN_COLUMNS = 10, 30
 HEADER_ROWS = [
     ("", "Automatic"),
@@ -100,7 +101,7 @@ async def preview_by_form(request: ApiRequest, body: Source) -> Response:
     return await _read(request, fields, body.label or named or "Imported rows", body.database)
 
 
-@router.post(f"{_PREVIEW}/sheet", access=_START, batch=True)
+@router.post(f"{_PREVIEW}/sheet", access=_CHECK, batch=True)
 async def preview_sheet(request: ApiRequest, body: Sheet) -> Response:
     """Read the file again: another sheet, another header row, dates and numbers otherwise."""
     job = await _own(request)
@@ -131,7 +132,7 @@ async def _mapping_again(request: ApiRequest, entered: Entered) -> Response:
     return await _shown(request, entered, parse_id(entered.texts.get("database", "")))
 
 
-@router.post(f"{_PREVIEW}/check", access=_START, batch=True)
+@router.post(f"{_PREVIEW}/check", access=_CHECK, batch=True)
 @redisplays(_mapping_again)
 async def check_mapping(request: ApiRequest, body: Fields) -> Response:
     """Read the rows again, and check them against the fields that the form maps them to."""

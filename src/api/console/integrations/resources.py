@@ -85,7 +85,7 @@ async def get_listing(
 
 @router.post(
     f"{_ONE}/browse",
-    access=paged(replace(_BROWSE, idempotent=True)),
+    access=paged(replace(_BROWSE, idempotent=True, safe=True)),
     errors=PROVIDER_ERRORS,
 )
 async def browse_by_form(request: ApiRequest, body: TreeLevel) -> Response:
@@ -99,7 +99,7 @@ async def browse_by_form(request: ApiRequest, body: TreeLevel) -> Response:
 
 @router.post(
     f"{_ONE}/read",
-    access=paged(Access(scopes=_READ.scopes, idempotent=True)),
+    access=paged(Access(scopes=_READ.scopes, idempotent=True, safe=True)),
     errors=PROVIDER_ERRORS,
 )
 async def read_by_form(request: ApiRequest, body: Chosen) -> Response:

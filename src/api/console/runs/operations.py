@@ -41,7 +41,7 @@ _PAGE = 50
 _COUNTED, _EXAMINED = 20_000, 2_000
 """Runs that the page counts and looks at: fewer than the operation, so that it is quick."""
 
-_SHOW = replace(WRITE_OPERATIONS, idempotent=False, heavy=True)
+_SHOW = replace(WRITE_OPERATIONS, idempotent=False, heavy=True, safe=True)
 
 
 @router.post(f"{_OPERATIONS}/preview", access=paged(_SHOW))

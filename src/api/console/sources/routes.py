@@ -203,7 +203,7 @@ def _path(request: ApiRequest) -> str:
     return f"/workspaces/{request.workspace_id}/data-sources/{_id(request)}"
 
 
-_READ = paged(replace(CREATE, joins=True, heavy=True))
+_READ = paged(replace(CREATE, joins=True, heavy=True, safe=True))
 _ROWS = 20
 
 
@@ -218,7 +218,7 @@ async def preview_described(request: ApiRequest, body: NewSource) -> Response:
     return _lead(request)
 
 
-@router.post(f"{_ONE}/preview", access=paged(replace(WRITE, joins=True, heavy=True)))
+@router.post(f"{_ONE}/preview", access=paged(replace(WRITE, joins=True, heavy=True, safe=True)))
 async def preview_stored(request: ApiRequest) -> Response:
     """Read the first rows of a source as they are now."""
     work, actor, source_id = request.work, request.actor, request.ids["dataSourceId"]

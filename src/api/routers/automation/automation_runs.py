@@ -51,7 +51,7 @@ async def get_schedule_preview(count: Count = 10, after: After = None) -> None:
     """
 
 
-@schedules_router.post(SCHEDULE_PREVIEW, access=automations.READ_BY_PAGE)
+@schedules_router.post(SCHEDULE_PREVIEW, access=replace(automations.READ_BY_PAGE, safe=True))
 async def preview_schedule(
     request: ApiRequest,
     body: automation_shapes.PreviewSchedule,
@@ -364,6 +364,7 @@ async def undo_automation_run(request: ApiRequest, body: UndoRun) -> Data[RunUnd
     `undoId`. More than 500 records are reverted by an operation over runs.
     """
     ids = request.ids["automationId"], request.ids["runId"]
+    request.is_safe = body.preview
     undo = await bulk_cancel.undo_run(request.work, request.actor, *ids, body, request.new_id)
     return Data(undo)
 

@@ -115,7 +115,9 @@ async def import_automation() -> None:
     """
 
 
-@router.post(f"{AUTOMATION}/validate", access=READ_BY_PAGE, calls=commands.validate)
+@router.post(
+    f"{AUTOMATION}/validate", access=replace(READ_BY_PAGE, safe=True), calls=commands.validate
+)
 async def validate_automation() -> None:
     """Check a graph without saving it."""
 

@@ -20,7 +20,7 @@ READ_RECORDS = replace(READ, scopes=[Scope.AUTOMATIONS_READ, Scope.RECORDS_READ]
 WRITE = Access(
     scopes=[Scope.AUTOMATIONS_WRITE], resource="incident", level=Level.EDIT, idempotent=True
 )
-PREVIEW = replace(WRITE, idempotent=False, heavy=True)
+PREVIEW = replace(WRITE, idempotent=False, heavy=True, safe=True)
 
 
 @router.get(INCIDENTS, access=LIST, calls=queries.list_incidents)
@@ -116,7 +116,7 @@ LIST_RULES = Access(scopes=[Scope.AUTOMATIONS_READ])
 
 READ_RULE = Access(scopes=[Scope.AUTOMATIONS_READ], resource="alert_rule")
 
-TEST_RULE = Access(scopes=[Scope.AUTOMATIONS_READ], resource="alert_rule", heavy=True)
+TEST_RULE = Access(scopes=[Scope.AUTOMATIONS_READ], resource="alert_rule", heavy=True, safe=True)
 
 CREATE_RULE = Access(scopes=[Scope.AUTOMATIONS_WRITE], idempotent=True)
 

@@ -115,7 +115,7 @@ WRITE_OPERATIONS = Access(scopes=[Scope.AUTOMATIONS_WRITE], level=Level.EDIT, id
 
 @router.post(
     f"{OPERATIONS}/preview",
-    access=replace(WRITE_OPERATIONS, idempotent=False, heavy=True),
+    access=replace(WRITE_OPERATIONS, idempotent=False, heavy=True, safe=True),
     batch=True,
     calls=commands.preview_operation,
 )

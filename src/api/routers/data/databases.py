@@ -224,6 +224,7 @@ async def convert_field(
     request with the same Idempotency-Key for its outcome.
     """
     place = (request.work, request.actor, request.ids["databaseId"], request.ids["fieldId"])
+    request.is_safe = body.preview
     if body.preview:
         return routing.Data(await field_conversion.preview_conversion(*place, body))
     await field_conversion.accept_conversion(*place, request.new_id, body)

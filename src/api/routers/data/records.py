@@ -66,7 +66,7 @@ RECORDS = "/v1/databases/{databaseId}/records"
 RECORD = "/v1/records/{recordId}"
 
 READ_ALL = routing.Access(scopes=[Scope.RECORDS_READ], resource="database", level=Level.VIEW)
-QUERY = replace(READ_ALL, heavy=True, cookie=True)
+QUERY = replace(READ_ALL, heavy=True, cookie=True, safe=True)
 WRITE_ALL = routing.Access(
     scopes=[Scope.RECORDS_WRITE], resource="database", level=Level.EDIT, idempotent=True
 )

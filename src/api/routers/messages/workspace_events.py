@@ -47,7 +47,7 @@ Since = Annotated[int, Field(ge=0, le=MOST_SINCE)]
 @realtime_router.post(
     "/v1/workspaces/{workspaceId}/realtime/ticket",
     access=Access(
-        credential="session", scopes=[Scope.WORKSPACE_READ], cookie=True, unattended=True
+        credential="session", scopes=[Scope.WORKSPACE_READ], cookie=True, unattended=True, safe=True
     ),
     errors=[TicketStoreError],
 )

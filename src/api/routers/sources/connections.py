@@ -113,7 +113,7 @@ def _forgetting(actor: Actor, call_id: Id) -> Then:
 
 @router.post(
     f"{RESOURCES}/browse",
-    access=routing.Access(scopes=[Scope.INTEGRATIONS_READ]),
+    access=routing.Access(scopes=[Scope.INTEGRATIONS_READ], safe=True),
     errors=PROVIDER_ERRORS,
 )
 async def browse_connection(
@@ -136,7 +136,7 @@ async def browse_connection(
 
 @router.post(
     f"{RESOURCES}/read",
-    access=routing.Access(scopes=[Scope.RESOURCES_READ, Scope.INTEGRATIONS_READ]),
+    access=routing.Access(scopes=[Scope.RESOURCES_READ, Scope.INTEGRATIONS_READ], safe=True),
     errors=PROVIDER_ERRORS,
 )
 async def read_resource(

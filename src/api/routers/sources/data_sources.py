@@ -90,7 +90,7 @@ async def delete_data_source(request: ApiRequest) -> Data[DataSourceDetail]:
 
 @router.post(
     f"{DATA_SOURCES}/preview",
-    access=Access(scopes=[Scope.DATA_SOURCES_WRITE], level=Level.EDIT, heavy=True),
+    access=Access(scopes=[Scope.DATA_SOURCES_WRITE], level=Level.EDIT, heavy=True, safe=True),
     errors=[InProgressError, UpstreamError],
 )
 async def preview_data_source(

@@ -23,7 +23,7 @@ WAIT_SECONDS = 55
 
 # The rows may stand in the body.
 BRING_IN = Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True, heavy=True)
-PREVIEW = replace(BRING_IN, idempotent=False)
+PREVIEW = replace(BRING_IN, idempotent=False, safe=True)
 
 
 @router.post(

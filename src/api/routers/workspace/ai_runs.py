@@ -171,6 +171,7 @@ async def applied(
 ) -> Data[change_shapes.ApplyResult]:
     """The answer of apply, for a run and for a change set."""
     actor = request.actor
+    request.is_safe = body.dry_run
     if answer := await apply_request(request, change_id, body):
         return Data(answer)
     await commands.accept_application(request.work, actor, change_id, request.new_id, body)

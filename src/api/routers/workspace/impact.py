@@ -11,7 +11,7 @@ router = Router(tags=["impact"])
 IMPACT = "/v1/workspaces/{workspaceId}/impact"
 
 
-@router.post(IMPACT, access=Access(scopes=[Scope.WORKSPACE_READ]), calls=queries.impact)
+@router.post(IMPACT, access=Access(scopes=[Scope.WORKSPACE_READ], safe=True), calls=queries.impact)
 async def get_impact() -> None:
     """Get the impact of a change: every place that names a field, a database or another thing.
 
