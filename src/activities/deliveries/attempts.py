@@ -22,7 +22,7 @@ from activities.webhook_calls import Receiver, WebhookCall
 from models.automation.waits.links import NodeAddress, decision_link_to, decision_path
 from models.core.base import Id
 from models.core.lifecycle.rules import REPORTED_FAILURES
-from models.core.page_addresses import absolute
+from models.core.page_addresses import absolute, notification_preferences_page
 from models.messages.deliveries import commands
 from models.messages.deliveries.lines import record_answer
 from models.messages.deliveries.rules import Answer, DeliveryChannel, DeliveryStatus
@@ -34,6 +34,7 @@ from models.messages.webhook_endpoints.rules import DISABLED, GONE, DisabledReas
 from models.messages.webhook_endpoints.store import existing_endpoint, secrets_of
 from models.people.members import role_of
 from models.people.users import find_user
+from models.people.workspaces import name_of
 from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import Database, UnitOfWork
 from runtime.outbound.client import OutboundClient
@@ -138,12 +139,15 @@ class MailLinks:
     public_url: str | None
 
     async def text(self, work: UnitOfWork, notification: NotificationRow) -> str:
-        """The end of a mail: empty when the notification is about no page."""
-        path = page_of(notification)
-        if path is None or self.public_url is None:
+        """The end of a mail: the ways to decide, to the page, and to the preferences."""
+        if self.public_url is None:
             return ""
-        decision = await self._decision(work, notification)
-        return f"{decision}\n\nOpen in the console:\n{absolute(self.public_url, path)}\n"
+        place = notification.workspace_id
+        end = await self._decision(work, notification)
+        if path := page_of(notification):
+            end += f"\n\nOpen in the console:\n{absolute(self.public_url, path)}"
+        preferences = absolute(self.public_url, notification_preferences_page(place))
+        return f"{end}\n\n-- \n{await name_of(work, place)}\nEmail preferences: {preferences}\n"
 
     async def _decision(self, work: UnitOfWork, notification: NotificationRow) -> str:
         if notification.kind != NotificationKind.APPROVAL_REQUEST or notification.run_id is None:

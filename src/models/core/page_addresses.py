@@ -33,6 +33,21 @@ def record_page(record_id: UUID) -> str:
     return f"/records/{record_id}"
 
 
+def item_page(item_id: UUID) -> str:
+    """The page that leads to an item."""
+    return f"/items/{item_id}"
+
+
+def webhook_endpoint_page(workspace_id: UUID, endpoint_id: str) -> str:
+    """The page of a webhook endpoint."""
+    return f"/workspaces/{workspace_id}/settings/webhooks/{endpoint_id}"
+
+
+def notification_preferences_page(workspace_id: UUID) -> str:
+    """The page on which members choose the channels of notifications."""
+    return f"/workspaces/{workspace_id}/settings/notifications"
+
+
 def source_run_page(run_id: UUID) -> str:
     """The page of a refresh or an import."""
     return f"/data-source-runs/{run_id}"

@@ -176,6 +176,11 @@ def workspace_name_of(workspace_id: sa.ColumnElement[Any]) -> sa.ScalarSelect[An
     return sa.select(workspace.c.name).where(workspace.c.id == workspace_id).scalar_subquery()
 
 
+async def name_of(work: UnitOfWork, workspace_id: Id) -> str:
+    """The name of a workspace."""
+    return str(await work.scalar(sa.select(workspace.c.name).where(workspace.c.id == workspace_id)))
+
+
 async def plan_of(work: UnitOfWork, workspace_id: Id) -> Plan:
     """The plan of a workspace."""
     return Plan(

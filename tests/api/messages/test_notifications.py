@@ -383,6 +383,11 @@ async def test_the_signing_secret_is_one_and_for_those_who_manage(
         (NotificationKind.IMPORT_FINISHED, {}, "/data-source-runs/{run}"),
         (NotificationKind.LEGACY_IMPORT, {}, "/legacy-imports/{run}"),
         (NotificationKind.LEGACY_IMPORT, {"workspaceId": "its own"}, "/workspaces/{space}"),
+        (
+            NotificationKind.SYSTEM,
+            {"webhookEndpointId": "its own"},
+            "/workspaces/{space}/settings/webhooks/its own",
+        ),
         (NotificationKind.SYSTEM, {}, None),
     ],
 )

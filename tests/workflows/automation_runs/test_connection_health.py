@@ -43,4 +43,4 @@ async def test_a_failing_server_fires_its_alert_until_it_answers_again(
     assert run.status == "succeeded"
     await evaluated(space)
     assert (await state_of(space, rule.id)).state == "ok"
-    assert await alerts(space) == ["Payments", "Over: Payments"]
+    assert await alerts(space) == ["Payments", "Resolved: Payments"]

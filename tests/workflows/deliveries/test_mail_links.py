@@ -84,5 +84,7 @@ async def test_a_mail_leads_to_the_page_of_its_run(
     told = await tell(engine, await member(engine), kind, title="Look", run_id=run_id)
     text = await letter(engine, post_office, told)
     links = re.findall(r"https://\S+", text)
-    assert links == ([] if page is None else [f"{PUBLIC_URL}{page}{run_id}"])
+    preferences = f"{PUBLIC_URL}/workspaces/{told.workspace_id}/settings/notifications"
+    pages = [] if page is None else [f"{PUBLIC_URL}{page}{run_id}"]
+    assert links == [*pages, preferences]
     assert "/approvals/" not in text

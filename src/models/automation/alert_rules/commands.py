@@ -164,8 +164,8 @@ async def _check_recipients(work: UnitOfWork, actor: Actor, user_ids: Collection
 
 _TITLES = {
     shapes.AlertChange.FIRED: "{}",
-    shapes.AlertChange.REPEATED: "Still: {}",
-    shapes.AlertChange.RESOLVED: "Over: {}",
+    shapes.AlertChange.REPEATED: "Still firing: {}",
+    shapes.AlertChange.RESOLVED: "Resolved: {}",
 }
 _EVENTS = {
     shapes.AlertChange.FIRED: EventType.ALERT_FIRED,

@@ -208,6 +208,12 @@ def _page_of_subject(notification: NotificationRow) -> str | None:
         return page_addresses.automation_page(
             notification.workspace_id, notification.data["automationId"]
         )
+    if "webhookEndpointId" in notification.data:
+        return page_addresses.webhook_endpoint_page(
+            notification.workspace_id, notification.data["webhookEndpointId"]
+        )
+    if notification.item_id is not None:
+        return page_addresses.item_page(notification.item_id)
     return None
 
 

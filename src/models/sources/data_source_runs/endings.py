@@ -128,7 +128,8 @@ async def _notify_of_import(work: UnitOfWork, run: SourceRunRow, end: RunEnd) ->
 
 def _counted(run: SourceRunRow, stats: JsonObject) -> str:
     written = sum(stats[name] for name in ("rowsInserted", "rowsUpdated", "rowsUnchanged"))
-    counts = [f"{written:,} rows imported, {stats['rowsSkipped']:,} skipped."]
+    rows = "row" if written == 1 else "rows"
+    counts = [f"{written:,} {rows} imported, {stats['rowsSkipped']:,} skipped."]
     return " ".join([*counts, *remarks(RunColumns.model_validate(columns_of_run(run.progress)))])
 
 

@@ -83,7 +83,7 @@ async def test_a_number_of_failures_in_a_time_meets_the_condition(space: Space) 
             .values(completed_at=ago(30))
         )
     assert await states(space, rule.id) == ["ok"]
-    assert await alerts(space) == ["Watch it", "Over: Watch it"]
+    assert await alerts(space) == ["Watch it", "Resolved: Watch it"]
     (firing,) = await firings(space)
     assert (firing.resolution, firing.value) == ("over", 3)
     assert [event.type for event in await alert_events(space)] == ["alert.fired", "alert.resolved"]

@@ -75,7 +75,12 @@ async def test_it_is_notified_again_only_as_often_as_requested(space: Space) -> 
     for _ in range(2):
         await aged(space, told_at=utc_now() - timedelta(minutes=5))
         await evaluated(space)
-    assert sorted(await alerts(space)) == ["Often", "Once", "Still: Often", "Still: Often"]
+    assert sorted(await alerts(space)) == [
+        "Often",
+        "Once",
+        "Still firing: Often",
+        "Still firing: Often",
+    ]
     assert len(await alert_events(space)) == len(await firings(space)) == 2
     await changed(space, often.id, repeatMinutes=None)
     await aged(space, told_at=utc_now() - timedelta(minutes=5))
