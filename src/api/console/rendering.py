@@ -11,7 +11,7 @@ from starlette.responses import Response
 from api.console import words
 from api.console.entered import BLANK, Entered
 from api.console.files import address
-from api.console.shell import Shell, appearance_of
+from api.console.shell import Called, Shell, appearance_of, shell_of
 from api.kernel.browsers import PAGE_HEADERS
 from api.kernel.request import ApiRequest
 from runtime.errors import PlatformError
@@ -69,6 +69,20 @@ def page(
         content = source.render(values)
     status = 200 if refusal is None else refusal.status
     return Response(content, status, headers=PAGE_HEADERS, media_type="text/html")
+
+
+async def console_page(
+    request: ApiRequest,
+    template: str,
+    *operations: Called,
+    entered: Entered = BLANK,
+    refusal: PlatformError | None = None,
+    **context: object,
+) -> Response:
+    """A page of a signed-in person, for some operations of the API."""
+    shell = await shell_of(request)
+    context["api"] = shell.calls(*operations)
+    return page(request, template, shell, entered=entered, refusal=refusal, **context)
 
 
 def bare(request: ApiRequest, template: str, status: int = 200, **context: object) -> Response:

@@ -68,6 +68,10 @@ def appearance_of(request: ApiRequest) -> Appearance:
         return Appearance()
 
 
+Called = Endpoint | tuple[Endpoint, object]
+"""An operation that a page shows the call of, with its body or query."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shell:
     """The facts that the layout shows."""
@@ -115,9 +119,7 @@ class Shell:
         text = None if body is None else json.dumps(body, ensure_ascii=False)
         return curl(self.base, operation.method, queried(path, **query), text)
 
-    def calls(
-        self, *operations: Endpoint | tuple[Endpoint, object], **ids: object
-    ) -> dict[str, str]:
+    def calls(self, *operations: Called, **ids: object) -> dict[str, str]:
         """The calls of some operations by what they do; each may have its own body or query."""
         pairs = [one if isinstance(one, tuple) else (one, None) for one in operations]
         return {

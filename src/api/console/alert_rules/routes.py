@@ -6,11 +6,10 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, attempt, read_as, redisplays
 from api.console.forms import connection_names, member_names, number_of, paged
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
-from api.console.shell import shell_of
 from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.automation import incidents as api
 from models.automation.alert_rules import commands, queries, shapes
@@ -30,9 +29,14 @@ async def get_alert_rules(request: ApiRequest, cursor: Cursor = None) -> Respons
     """Look through the alert rules of a workspace."""
     turn = request.page("console alert rules", _PAGE, cursor)
     listed = await queries.list_rules(request.work, request.actor, turn)
-    shell = await shell_of(request)
-    calls = shell.calls(api.list_alert_rules, api.create_alert_rule)
-    return page(request, "alert_rules.html", shell, listed=listed, cursor=cursor, api=calls)
+    return await console_page(
+        request,
+        "alert_rules.html",
+        api.list_alert_rules,
+        api.create_alert_rule,
+        listed=listed,
+        cursor=cursor,
+    )
 
 
 @router.get(ALERT_RULE, access=paged(api.READ_RULE))
@@ -51,12 +55,15 @@ async def rule_page(
     rule = await queries.get_rule(request.work, request.actor, rule_id)
     turn = request.page("console alert firings", _PAGE, cursor, rule_id)
     firings = await queries.list_firings(request.work, request.actor, rule_id, turn)
-    shell = await shell_of(request)
     tried, refusal = (None, outcome) if isinstance(outcome, PlatformError) else (outcome, None)
-    return page(
+    return await console_page(
         request,
         "alert_rule.html",
-        shell,
+        api.get_alert_rule,
+        api.test_alert_rule,
+        (api.update_alert_rule, {"enabled": not rule.enabled}),
+        api.delete_alert_rule,
+        api.list_alert_firings,
         rule=rule,
         place=f"/workspaces/{request.workspace_id}/alert-rules/{rule_id}",
         recipients=await member_names(request, rule.recipient_user_ids),
@@ -64,13 +71,6 @@ async def rule_page(
         cursor=cursor,
         tried=tried,
         refusal=refusal,
-        api=shell.calls(
-            api.get_alert_rule,
-            api.test_alert_rule,
-            (api.update_alert_rule, {"enabled": not rule.enabled}),
-            api.delete_alert_rule,
-            api.list_alert_firings,
-        ),
     )
 
 
@@ -81,9 +81,7 @@ _EDIT = Access(scopes=[Scope.AUTOMATIONS_WRITE], resource="alert_rule")
 async def get_new_alert_rule(request: ApiRequest, kind: shapes.AlertKind | None = None) -> Response:
     """Choose what a new rule watches, and then its numbers."""
     if kind is None:
-        return page(
-            request, "new_alert_rule.html", await shell_of(request), kinds=list(shapes.AlertKind)
-        )
+        return await console_page(request, "new_alert_rule.html", kinds=list(shapes.AlertKind))
     return await _form(request, BLANK, kind)
 
 
@@ -92,17 +90,16 @@ async def _form(
 ) -> Response:
     rule = await _rule(request) if request.ids.get("alertRuleId") else None
     kind = rule.kind if rule else kind or _kind(entered.texts)
-    shell = await shell_of(request)
     recipients = [request.principal.user_id] if rule is None else rule.recipient_user_ids
     connections = {}
     if kind is shapes.AlertKind.CONNECTION_FAILING:
         stored = [] if rule is None else [Id(rule.condition["connectionId"])]
         connections = await connection_names(request, stored)
     values = values_of(Fields.model_validate(entered.texts), kind, rule)
-    return page(
+    return await console_page(
         request,
         "alert_rule_form.html",
-        shell,
+        (api.update_alert_rule if rule else api.create_alert_rule, values),
         kind=kind,
         rule=rule,
         condition=STARTS if rule is None else rule.condition,
@@ -115,7 +112,6 @@ async def _form(
         connections=list(connections.items()),
         entered=entered,
         place=_path(request, *(() if rule is None else (rule.id,))),
-        api=shell.calls((api.update_alert_rule if rule else api.create_alert_rule, values)),
     )
 
 

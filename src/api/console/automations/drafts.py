@@ -11,7 +11,7 @@ from starlette.responses import Response
 from api.console.automations.routes import Picture, automation_of, path_of, picture_of
 from api.console.entered import Form, attempt, read_as
 from api.console.forms import paged, read_json
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import shell_of
@@ -113,8 +113,7 @@ async def get_changes(request: ApiRequest) -> Response:
         old = await queries.version_detail(*place, automation.published_version_id)
         graph, trigger = automation.graph or {}, automation.trigger_config or {}
         changes = difference(old.graph, graph, old.trigger_config, trigger)
-    shell = await shell_of(request)
-    return page(request, "draft_changes.html", shell, old=old, changes=changes)
+    return await console_page(request, "draft_changes.html", old=old, changes=changes)
 
 
 @router.post(f"{_ONE}/edit/check", access=replace(paged(READ), safe=True))

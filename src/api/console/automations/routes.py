@@ -9,7 +9,7 @@ from starlette.responses import Response
 from api.console.automations.run_forms import WebhookHelp, webhook_help
 from api.console.entered import Form
 from api.console.forms import done, paged
-from api.console.rendering import page
+from api.console.rendering import console_page, page
 from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.runs.listing import Filters, Listing, listing
@@ -55,10 +55,14 @@ class Enable(Form):
 async def get_automations(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the automations of a workspace."""
     rows, following = await rows_of(request, cursor)
-    shell = await shell_of(request)
-    calls = shell.calls((api.list_automations, {"limit": PAGE}), api.create_automation)
-    return page(
-        request, "automations.html", shell, rows=rows, cursor=cursor, next=following, api=calls
+    return await console_page(
+        request,
+        "automations.html",
+        (api.list_automations, {"limit": PAGE}),
+        api.create_automation,
+        rows=rows,
+        cursor=cursor,
+        next=following,
     )
 
 
@@ -253,11 +257,11 @@ async def get_version_page(request: ApiRequest, against: QueryId | None = None) 
     picture, changes = _compared(earlier, version)
     offered = request.page("automation_versions", _OFFERED, None, automation_id)
     versions = (await queries.list_versions(work, actor, automation_id, offered)).versions
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "version.html",
-        shell,
+        api.get_automation_version,
+        api.restore_automation_version,
         automation=automation,
         version=version,
         other=earlier,
@@ -266,7 +270,6 @@ async def get_version_page(request: ApiRequest, against: QueryId | None = None) 
         versions=[one for one in versions if one.id != version.id],
         author=await display_name(work, version.created_by_user_id),
         may_act=await queries.may_edit(work, actor, automation_id),
-        api=shell.calls(api.get_automation_version, api.restore_automation_version),
     )
 
 

@@ -10,9 +10,8 @@ from starlette.responses import Response
 
 from api.console.entered import Entered, Form, redisplays
 from api.console.forms import paged, read_object
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.routing import page_router
-from api.console.shell import shell_of
 from api.console.words import indented
 from api.kernel.routing import ApiRequest, QueryId
 from api.routers.automation import automation_runs as api
@@ -50,22 +49,18 @@ class Run(Form):
 async def _form(request: ApiRequest, entered: Entered) -> Response:
     body = Run.model_validate(entered.texts)
     automation = await queries.summary(request.work, request.actor, request.ids["automationId"])
-    shell = await shell_of(request)
     path = f"/workspaces/{request.workspace_id}/automations/{automation.id}"
-    return page(
+    return await console_page(
         request,
         "run_form.html",
-        shell,
+        (api.run_automation, {"triggerPayload": {}}),
+        (api.test_run_automation, {"payload": {}, "simulate": True}),
         automation=automation,
         at=path,
         body=body,
         payloads=await _payloads(request),
         entered=entered,
         may_run=automation.enabled and automation.published_version_id is not None,
-        api=shell.calls(
-            (api.run_automation, {"triggerPayload": {}}),
-            (api.test_run_automation, {"payload": {}, "simulate": True}),
-        ),
     )
 
 

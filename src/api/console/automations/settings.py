@@ -8,7 +8,7 @@ from starlette.responses import Response
 from api.console.automations.routes import automation_of, path_of
 from api.console.entered import BLANK, Entered, Form, read_as, redisplays
 from api.console.forms import Pause, Resume, number_of, paged
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
@@ -95,10 +95,9 @@ async def rotate_webhook_secret_by_form(request: ApiRequest) -> Response:
     keys, automation_id = request.services.keys, request.ids["automationId"]
     await commands.rotate_webhook_secret(request.work, request.actor, keys, automation_id)
     automation = await automation_of(request)
-    return page(
+    return await console_page(
         request,
         "webhook_secret.html",
-        await shell_of(request),
         automation=automation,
         at=path_of(request),
         secret=automation.webhook_secret,
@@ -206,23 +205,19 @@ async def get_pause_page(request: ApiRequest) -> Response:
 async def _pause_page(request: ApiRequest, entered: Entered) -> Response:
     automation = await queries.summary(request.work, request.actor, request.ids["automationId"])
     place = request.work, request.actor.workspace_id, automation.id
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "pause.html",
-        shell,
+        pauses_api.get_automation_pause,
+        (pauses_api.pause_automation, {"reason": "Maintenance until noon"}),
+        pauses_api.resume_automation,
+        (api.set_circuit_breaker, {"failures": 5, "pauseSeconds": 300}),
         automation=automation,
         path=_pause_path(request),
         pause=await answer(*place),
         breaker=await breaker_of(*place),
         entered=entered,
         may_act=await queries.may_edit(request.work, request.actor, automation.id),
-        api=shell.calls(
-            pauses_api.get_automation_pause,
-            (pauses_api.pause_automation, {"reason": "Maintenance until noon"}),
-            pauses_api.resume_automation,
-            (api.set_circuit_breaker, {"failures": 5, "pauseSeconds": 300}),
-        ),
     )
 
 
@@ -296,23 +291,19 @@ async def _canary_page(request: ApiRequest, entered: Entered) -> Response:
     automation = await queries.summary(work, actor, automation_id)
     offered = request.page("automation_versions", _OFFERED, None, automation_id)
     versions = (await queries.list_versions(work, actor, automation_id, offered)).versions
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "canary.html",
-        shell,
+        api.get_canary,
+        (api.start_canary, {"percent": 10}),
+        api.promote_canary,
+        api.stop_canary,
         automation=automation,
         canary=(await canary_releases.canary(work, actor, automation_id)).canary,
         earlier=[one for one in versions if one.published_at and one.status == "archived"],
         may_act=await queries.may_edit(work, actor, automation_id),
         statuses=STATUSES,
         entered=entered,
-        api=shell.calls(
-            api.get_canary,
-            (api.start_canary, {"percent": 10}),
-            api.promote_canary,
-            api.stop_canary,
-        ),
     )
 
 

@@ -14,9 +14,8 @@ from starlette.responses import Response
 
 from api.console.entered import Entered, Form, read_as, redisplays
 from api.console.forms import paged
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.routing import page_router
-from api.console.shell import shell_of
 from api.kernel.routing import Access, ApiRequest
 from api.routers.automation import automations as api
 from api.routers.automation.automations import AUTOMATIONS
@@ -266,22 +265,24 @@ async def _tables(request: ApiRequest) -> Sequence[DatabaseDetail]:
 
 
 async def _gallery(request: ApiRequest) -> Response:
-    shell = await shell_of(request)
-    calls = shell.calls(api.create_automation)
-    return page(request, "new_automation.html", shell, groups=starters(), starter=None, api=calls)
+    return await console_page(
+        request,
+        "new_automation.html",
+        api.create_automation,
+        groups=starters(),
+        starter=None,
+    )
 
 
 async def _form(request: ApiRequest, starter: Starter, entered: Entered) -> Response:
-    shell = await shell_of(request)
     names: Iterator[str] = iter(["firstTable", "secondTable"])
-    return page(
+    return await console_page(
         request,
         "new_automation.html",
-        shell,
+        api.create_automation,
         entered=entered,
         starter=starter,
         asked=[(name, table) for name, table in zip(names, starter.tables.values(), strict=False)],
         tables=await _tables(request) if starter.tables else (),
         new=NEW if Scope.DATABASES_WRITE in request.actor.scopes else None,
-        api=shell.calls(api.create_automation),
     )

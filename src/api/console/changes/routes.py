@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, Form, given, read_as, redisplays
 from api.console.forms import paged
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import queried
@@ -54,10 +54,15 @@ async def get_change_sets(request: ApiRequest, cursor: Cursor = None) -> Respons
 async def _list(request: ApiRequest, entered: Entered, cursor: str | None = None) -> Response:
     turned = request.page("console changes", PAGE, cursor)
     listed = await queries.list_changes(request.work, request.actor, turned)
-    shell = await shell_of(request)
-    calls = shell.calls((api.list_changes, {"limit": PAGE}), api.propose_changes, api.create_ai_run)
-    return page(
-        request, "changes.html", shell, listed=listed, cursor=cursor, entered=entered, api=calls
+    return await console_page(
+        request,
+        "changes.html",
+        (api.list_changes, {"limit": PAGE}),
+        api.propose_changes,
+        api.create_ai_run,
+        listed=listed,
+        cursor=cursor,
+        entered=entered,
     )
 
 
@@ -82,7 +87,7 @@ async def get_plan(request: ApiRequest) -> Response:
         planned = await seeding.plan_outcome(work, actor, change_id, last=False)
     if planned is not None:
         return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
-    return page(request, "planning.html", await shell_of(request))
+    return await console_page(request, "planning.html")
 
 
 @router.get(_ONE, access=_READ)

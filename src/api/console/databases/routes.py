@@ -12,7 +12,7 @@ from api.console.databases import listing as arrangements
 from api.console.entered import BLANK, Form, given, read_as
 from api.console.forms import paged
 from api.console.records.entry import COMPARISONS, Comparison
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
@@ -91,17 +91,13 @@ async def create(request: ApiRequest, body: NewDatabase) -> Response:
 @router.get(f"{_DATABASES}/new", access=paged(_CREATE))
 async def get_new(request: ApiRequest) -> Response:
     """Choose what a new database is made from."""
-    shell = await shell_of(request)
-    calls = shell.calls(
-        (api.create_database_from_template, {"templateId": "tasks"}), api.create_database
-    )
-    return page(
+    return await console_page(
         request,
         "new_database.html",
-        shell,
+        (api.create_database_from_template, {"templateId": "tasks"}),
+        api.create_database,
         entered=BLANK,
         templates=templates.list_templates(),
-        api=calls,
     )
 
 
@@ -281,14 +277,13 @@ async def get_export(request: ApiRequest) -> Response:
     """Follow an export, and fetch its file."""
     keys, export_id = request.services.keys, request.ids["exportId"]
     export = await export_detail(request.work, request.actor, export_id, keys)
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "export.html",
-        shell,
+        records_api.get_export,
+        records_api.cancel_export,
         export=export,
         going=export.status in OPEN_JOB,
-        api=shell.calls(records_api.get_export, records_api.cancel_export),
     )
 
 

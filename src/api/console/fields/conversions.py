@@ -6,7 +6,7 @@ from api.console.entered import BLANK, Entered, Form, read_as, redisplays
 from api.console.fields.routes import CHANGE, FIELD_PAGE, field_of, fields_path
 from api.console.forms import paged
 from api.console.integrations.resources import Outcome, outcome_of
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import plain, sentence_case
@@ -100,10 +100,9 @@ async def get_conversion(request: ApiRequest) -> Response:
             work, actor, field.database_id, field.id, job_id, last=False
         )
     )
-    return page(
+    return await console_page(
         request,
         "conversion.html",
-        await shell_of(request),
         database=await get_database(work, actor, field.database_id),
         field=field,
         place=fields_path(field.database_id),

@@ -10,9 +10,8 @@ from api.console.entered import Form
 from api.console.fields import routes
 from api.console.fields.offers import target_of, targets_of
 from api.console.forms import moved_row, paged
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.routing import page_router
-from api.console.shell import shell_of
 from api.console.words import plain, sentence_case
 from api.console.workspace.settings import Notice
 from api.kernel.routing import Access, ApiRequest
@@ -56,16 +55,15 @@ async def get_fields(request: ApiRequest, notice: Notice | None = None) -> Respo
     database = await get_database(request.work, request.actor, request.ids["databaseId"])
     usages = await field_usages(request.work, request.actor, database)
     targets = await targets_of(request, database.fields)
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "fields.html",
-        shell,
+        api.get_database,
+        (api.create_field, {"label": "Price", "kind": "number"}),
         database=database,
         lines=[_line(one, targets, usages[one.key]) for one in database.fields],
         title_key=TITLE_KEY,
         notice=notice,
-        api=shell.calls(api.get_database, (api.create_field, {"label": "Price", "kind": "number"})),
     )
 
 

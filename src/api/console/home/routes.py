@@ -8,10 +8,10 @@ from starlette.responses import Response
 
 from api.console.controls import Chart, chart_of
 from api.console.forms import paged
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.routing import page_router
 from api.console.runs.listing import Filters, Listing, listing
-from api.console.shell import home_of, shell_of
+from api.console.shell import home_of
 from api.kernel.browsers import is_secure, read_cookie
 from api.kernel.routing import Access, ApiRequest
 from models.automation.automation_runs.rules import RunStatus
@@ -40,9 +40,8 @@ _HIDDEN = "first-steps"
 @router.get(HOME, access=paged(_READ))
 async def get_home(request: ApiRequest) -> Response:
     """Look at a workspace."""
-    shell = await shell_of(request)
     overview, first = await overview_of(request), await _first_steps(request)
-    return page(request, "home.html", shell, overview=overview, first=first)
+    return await console_page(request, "home.html", overview=overview, first=first)
 
 
 MOST = 8

@@ -9,9 +9,8 @@ from starlette.responses import Response
 from api.console.entered import Entered, Fields, Form, given, read_as, redisplays
 from api.console.forms import paged
 from api.console.integrations.resources import Outcome, outcome_of
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.routing import page_router
-from api.console.shell import shell_of
 from api.console.words import plain, queried
 from api.kernel.routing import ApiRequest, QueryId
 from api.routers.sources import spreadsheet_imports as api
@@ -281,13 +280,13 @@ async def _shown(request: ApiRequest, refused: Entered | None, target: Id | None
     fields = await _fields(request, target)
     listed = await list_databases(work, actor, request.page("databases", MAX_LIMIT, None))
     preview = outcome.value
-    shell = await shell_of(request)
     path = f"/workspaces/{request.workspace_id}/imports/previews/{preview_id}"
     lines = [] if preview is None else lines_of(preview, fields, entered)
-    return page(
+    return await console_page(
         request,
         "import_preview.html",
-        shell,
+        (api.preview_import, EXAMPLE),
+        api.start_import,
         at=path,
         outcome=outcome,
         entered=entered,
@@ -304,7 +303,6 @@ async def _shown(request: ApiRequest, refused: Entered | None, target: Id | None
         header_rows=HEADER_ROWS,
         date_orders=DATE_ORDERS,
         separators=SEPARATORS,
-        api=shell.calls((api.preview_import, EXAMPLE), api.start_import),
     )
 
 

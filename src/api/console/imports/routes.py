@@ -4,10 +4,9 @@ from starlette.responses import Response
 
 from api.console.forms import paged
 from api.console.imports.previews import EXAMPLE
-from api.console.rendering import page
+from api.console.rendering import console_page
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import shell_of
 from api.kernel.routing import Access, ApiRequest, QueryId
 from api.routers.sources import spreadsheet_imports as api
 from api.routers.sources.spreadsheet_imports import IMPORT
@@ -36,21 +35,20 @@ _REFUSALS = [
 )
 async def get_form(request: ApiRequest, database: QueryId | None = None) -> Response:
     """Choose a file, or paste a table."""
-    shell = await shell_of(request)
     work, actor = request.work, request.actor
     target = None
     if database is not None:
         await require_edit(work, actor, database, "You don't have permission to add records here.")
         target = await get_database(work, actor, database)
     limit = min(request.services.settings.upload_limit, MAX_FILE_BYTES)
-    return page(
+    return await console_page(
         request,
         "import_form.html",
-        shell,
+        (api.preview_import, EXAMPLE),
+        api.start_import,
         target=target,
         formats=[(one.value, one.value.upper()) for one in TableFormat],
         most=limit,
-        api=shell.calls((api.preview_import, EXAMPLE), api.start_import),
     )
 
 
@@ -62,21 +60,20 @@ async def get_import(request: ApiRequest) -> Response:
     reverting = await is_reverting(request.work, request.actor, import_id)
     workspace_id = request.actor.workspace_id
     left_out = await queries.rejects_by_column(request.work, workspace_id, import_id)
-    shell = await shell_of(request)
     path = f"/v1/workspaces/{request.workspace_id}/imports/{import_id}"
-    return page(
+    return await console_page(
         request,
         "import.html",
-        shell,
+        api.get_import,
+        api.list_import_rejects,
+        api.cancel_import,
+        api.undo_import,
         detail=detail,
         going=detail.status in OPEN_RUN,
         reverting=reverting,
         undoable=detail.status is DataSourceRunStatus.SUCCEEDED and detail.reverted_at is None,
         left_out=left_out,
         rejects=f"{path}/rejects?format=csv",
-        api=shell.calls(
-            api.get_import, api.list_import_rejects, api.cancel_import, api.undo_import
-        ),
     )
 
 

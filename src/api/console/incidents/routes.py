@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, attempt, read_as, redisplays
 from api.console.forms import done, member_names, paged
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
@@ -42,19 +42,17 @@ async def get_incidents(
     """Look through the incidents of a workspace."""
     turn = request.page("console incidents", _PAGE, cursor, state, automation_id)
     listed = await queries.list_incidents(request.work, request.actor, turn, state, automation_id)
-    shell = await shell_of(request)
     query = {"state": state.value, "automationId": automation_id}
-    return page(
+    return await console_page(
         request,
         "incidents.html",
-        shell,
+        (api.list_incidents, query),
         listed=listed,
         cursor=cursor,
         state=state.value,
         states=[(one.value, one.value.capitalize()) for one in IncidentState],
         automation_id=automation_id,
         automations=[("", "Any automation"), *await automation_choices(request, automation_id)],
-        api=shell.calls((api.list_incidents, query)),
     )
 
 
@@ -140,16 +138,14 @@ async def _retry_form(request: ApiRequest, entered: Entered) -> Response:
     outcome = await attempt(request, preview)
     if isinstance(outcome, PlatformError):
         refusal = refusal or outcome
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "incident_retry.html",
-        shell,
+        (api.retry_incident, values_of(body)),
         incident=await queries.get_incident(request.work, request.actor, incident_id),
         place=_own_path(request),
         preview=None if isinstance(outcome, PlatformError) else outcome,
         entered=Entered(body.texts, refusal),
-        api=shell.calls((api.retry_incident, values_of(body))),
     )
 
 

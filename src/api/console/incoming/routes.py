@@ -7,10 +7,9 @@ from starlette.responses import Response
 
 from api.console.entered import Form, given, read_as
 from api.console.forms import done, paged
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import shell_of
 from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.sources import data_sources
 from api.routers.workspace import legacy_imports as api
@@ -27,9 +26,12 @@ router = page_router()
 @router.get("/data-source-runs/{dataSourceRunId}", access=paged(data_sources.READ_PAGE))
 async def get_source_run_page(request: ApiRequest) -> Response:
     """Look at a refresh or an import, and follow it while it goes on."""
-    shell = await shell_of(request)
-    calls = shell.calls(data_sources.get_source_run)
-    return page(request, "incoming.html", shell, script="source-run.js", api=calls)
+    return await console_page(
+        request,
+        "incoming.html",
+        data_sources.get_source_run,
+        script="source-run.js",
+    )
 
 
 _RUNS = RUNS.removeprefix("/v1/admin")
@@ -55,10 +57,13 @@ async def get_legacy_imports(request: ApiRequest, cursor: Cursor = None) -> Resp
     """Look through the legacy imports, and send the bundle of another."""
     shown = request.page("pages of legacy imports", DEFAULT_LIMIT, cursor)
     listed = await queries.list_runs(request.work, shown)
-    shell = await shell_of(request)
-    calls = shell.calls(api.list_legacy_imports)
-    return page(
-        request, "legacy_imports.html", shell, listed=listed, cursor=cursor, sign=sign, api=calls
+    return await console_page(
+        request,
+        "legacy_imports.html",
+        api.list_legacy_imports,
+        listed=listed,
+        cursor=cursor,
+        sign=sign,
     )
 
 
@@ -77,12 +82,13 @@ async def send_bundle(request: ApiRequest, body: Bundle) -> Response:  # noqa: A
 async def get_legacy_import_page(request: ApiRequest) -> Response:
     """Look at a legacy import run, follow it, and decide on it."""
     run = await queries.get_run(request.work, request.ids["runId"])
-    shell = await shell_of(request)
     link = temporal_link(request.services.settings, run.temporal_workflow_id)
-    return page(
+    return await console_page(
         request,
         "legacy_import.html",
-        shell,
+        api.get_legacy_import,
+        api.approve_legacy_import,
+        api.start_legacy_import,
         run=run,
         going=goes_on(run),
         stages=stages_of(run),
@@ -90,7 +96,6 @@ async def get_legacy_import_page(request: ApiRequest) -> Response:
         sign=sign,
         may_retry=may_retry,
         temporal=link.get("uiUrl"),
-        api=shell.calls(api.get_legacy_import, api.approve_legacy_import, api.start_legacy_import),
     )
 
 

@@ -11,9 +11,8 @@ from starlette.responses import Response
 from api.console.entered import BLANK, Entered, Fields, Form, given, read_as, redisplays
 from api.console.forms import paged
 from api.console.integrations.resources import outcome_of
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.routing import page_router, refuse
-from api.console.shell import shell_of
 from api.kernel.routing import Access, ApiRequest, Router
 from api.pages.assets import shell as page_of_script
 from api.routers.sources import connections
@@ -86,7 +85,6 @@ async def _form(
 ) -> Response:
     name = name or _provider(entered.texts)
     provider = PROVIDERS[name]
-    shell = await shell_of(request)
     body = {
         "provider": name,
         "label": provider.label,
@@ -94,10 +92,10 @@ async def _form(
         "credentials": dict.fromkeys(provider.credentials, "…"),
         "shared": False,
     }
-    return page(
+    return await console_page(
         request,
         "connection_form.html",
-        shell,
+        (connections.create_connection, body),
         provider=provider,
         name=name.value,
         fields=config_fields(name),
@@ -110,7 +108,6 @@ async def _form(
         ],
         entered=entered,
         signs_in=signs_in(request, name),
-        api=shell.calls((connections.create_connection, body)),
     )
 
 
@@ -145,9 +142,7 @@ async def start_by_form(request: ApiRequest, body: SignIn) -> Response:
         request.work, request.actor, services.keys, platform, content
     )
     host = urlsplit(started.authorization_url).hostname
-    return page(
-        request, "provider_sign_in.html", await shell_of(request), started=started, host=host
-    )
+    return await console_page(request, "provider_sign_in.html", started=started, host=host)
 
 
 def _start(body: SignIn) -> dict[str, object]:
@@ -162,10 +157,9 @@ async def get_returned(request: ApiRequest) -> Response:
     """Show whoever comes back from a provider the button that finishes."""
     query = dict(parse_qsl(request.url.query))
     state, code = query.get("state", ""), query.get("code")
-    return page(
+    return await console_page(
         request,
         "returned.html",
-        await shell_of(request),
         workspace_id=parse_id(state.partition(".")[0]),
         state=state,
         code=code,
@@ -196,7 +190,7 @@ async def get_exchange(request: ApiRequest) -> Response:
     )
     if outcome.value is not None and request.headers.get("hx-request") is None:
         return see_other(f"{_path(request)}/connections/{outcome.value.id}")
-    return page(request, "exchange.html", await shell_of(request), outcome=outcome)
+    return await console_page(request, "exchange.html", outcome=outcome)
 
 
 def signs_in(request: ApiRequest, provider: ProviderName) -> bool:

@@ -10,10 +10,10 @@ from api.console.entered import BLANK, Entered, Fields, Form, given, read_as, re
 from api.console.forms import Pause, Resume, paged
 from api.console.integrations import connecting
 from api.console.integrations.resources import outcome_of
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import home_of, shell_of
+from api.console.shell import home_of
 from api.console.words import queried
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.sources import connections as api
@@ -60,16 +60,15 @@ async def get_integrations(request: ApiRequest, cursor: Cursor = None) -> Respon
     shown = request.page("console connections", PAGE, cursor)
     listed = await store.list_connections(request.work, request.actor, shown)
     providers = await store.list_providers(request.work, request.actor)
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "integrations.html",
-        shell,
+        (api.list_connections, {"limit": PAGE}),
+        api.list_providers,
         listed=listed,
         providers=providers,
         labels={name: one.label for name, one in PROVIDERS.items()},
         cursor=cursor,
-        api=shell.calls((api.list_connections, {"limit": PAGE}), api.list_providers),
     )
 
 
@@ -83,11 +82,13 @@ async def get_connections(request: ApiRequest) -> Response:
 async def get_connection_page(request: ApiRequest, test: QueryId | None = None) -> Response:
     """Look at a connection, and at the outcome of a test of it."""
     connection = await store.get_connection(request.work, request.actor, _id(request))
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "connection.html",
-        shell,
+        api.get_connection,
+        api.test_connection,
+        (api.update_connection, {"shared": True}),
+        api.delete_connection,
         connection=connection,
         provider=PROVIDERS[connection.provider],
         config=[
@@ -101,12 +102,6 @@ async def get_connection_page(request: ApiRequest, test: QueryId | None = None) 
         own=connection.created_by_user_id == request.actor.user_id,
         test=test,
         outcome=None if test is None else await outcome_of(_test_outcome(request, test)),
-        api=shell.calls(
-            api.get_connection,
-            api.test_connection,
-            (api.update_connection, {"shared": True}),
-            api.delete_connection,
-        ),
     )
 
 
@@ -174,12 +169,11 @@ async def get_connection_edit(request: ApiRequest) -> Response:
 async def _edit_form(request: ApiRequest, entered: Entered) -> Response:
     connection = await _connection(request)
     provider = PROVIDERS[connection.provider]
-    shell = await shell_of(request)
     body = {"label": connection.label, "credentials": dict.fromkeys(provider.credentials, "…")}
-    return page(
+    return await console_page(
         request,
         "connection_edit.html",
-        shell,
+        (api.update_connection, body),
         connection=connection,
         fields=connecting.filled_config_fields(connection),
         secrets=[
@@ -192,7 +186,6 @@ async def _edit_form(request: ApiRequest, entered: Entered) -> Response:
             *(f"credentials.{key}" for key in provider.credentials),
         ],
         entered=entered,
-        api=shell.calls((api.update_connection, body)),
     )
 
 
@@ -237,21 +230,17 @@ async def get_connection_pause_page(request: ApiRequest) -> Response:
 
 async def _pause_page(request: ApiRequest, entered: Entered) -> Response:
     connection = await get_connection(request.work, request.actor, request.ids["connectionId"])
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "connection_pause.html",
-        shell,
+        pauses_api.get_connection_pause,
+        (pauses_api.pause_connection, {"reason": "Provider outage"}),
+        pauses_api.resume_connection,
         connection=connection,
         path=_pause_path(request),
         pause=await pause_of(request.work, request.actor, connection.id),
         entered=entered,
         most=MOST_RELEASED,
-        api=shell.calls(
-            pauses_api.get_connection_pause,
-            (pauses_api.pause_connection, {"reason": "Provider outage"}),
-            pauses_api.resume_connection,
-        ),
     )
 
 

@@ -4,10 +4,10 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.forms import connection_names, number_of, paged
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import home_of, shell_of
+from api.console.shell import home_of
 from api.kernel.routing import ApiRequest, Cursor, QueryId
 from api.routers.sources import connections as api
 from api.routers.sources.connections import LIMIT, LIMITS, READ, WRITE_LIMITS
@@ -41,11 +41,11 @@ async def _list(
     listed = await queries.list_limits(request.work, request.actor, turn)
     ids = [one.connection_id for one in listed.limits if one.connection_id is not None]
     connections = await connection_names(request, ids)
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "outbound_limits.html",
-        shell,
+        api.list_outbound_limits,
+        api.create_outbound_limit,
         listed=listed,
         connections=connections,
         choices=[("", "None"), *connections.items()],
@@ -54,7 +54,6 @@ async def _list(
         place=_path(request),
         cursor=cursor,
         entered=entered,
-        api=shell.calls(api.list_outbound_limits, api.create_outbound_limit),
     )
 
 
@@ -77,21 +76,17 @@ async def get_outbound_limit_page(request: ApiRequest) -> Response:
 async def _limit(request: ApiRequest, entered: Entered) -> Response:
     limit = await queries.get_limit(request.work, request.actor, request.ids["limitId"])
     ids = [] if limit.connection_id is None else [limit.connection_id]
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "outbound_limit.html",
-        shell,
+        api.get_outbound_limit,
+        (api.update_outbound_limit, {"perSecond": limit.per_second, "atOnce": limit.at_once}),
+        api.delete_outbound_limit,
         limit=limit,
         connections=await connection_names(request, ids),
         may_change=_may_change(request),
         place=_path(request),
         entered=entered,
-        api=shell.calls(
-            api.get_outbound_limit,
-            (api.update_outbound_limit, {"perSecond": limit.per_second, "atOnce": limit.at_once}),
-            api.delete_outbound_limit,
-        ),
     )
 
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from api.console.entered import Form, given, read_as
 from api.console.forms import paged, read_json
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import shell_of
@@ -121,18 +121,16 @@ async def get_content(request: ApiRequest) -> Response:
     )
     resource = question["resource"]
     outcome = await outcome_of(provider_calls.read_outcome(work, actor, read_id, last=False))
-    shell = await shell_of(request)
     body = {"connectionId": str(connection_id), "resource": resource}
-    return page(
+    return await console_page(
         request,
         "resource.html",
-        shell,
+        (api.read_resource, body),
         connection=connection,
         resource=resource,
         chosen=json.dumps(resource),
         outcome=outcome,
         text=_text(outcome.value),
-        api=shell.calls((api.read_resource, body)),
     )
 
 
@@ -180,14 +178,13 @@ async def _listing(
     call: Id | None,
 ) -> Response:
     connection = await get_connection(request.work, request.actor, question.connection_id)
-    shell = await shell_of(request)
     level = {"parent": question.parent_external_id, "q": question.query}
     answer = outcome.value
     body = question.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cursor"})
-    return page(
+    return await console_page(
         request,
         "browse.html",
-        shell,
+        (api.browse_connection, body),
         connection=connection,
         searches=Capability.SEARCH in PROVIDERS[connection.provider].capabilities,
         level=level,
@@ -197,7 +194,6 @@ async def _listing(
         waits=call is not None and outcome.waits,
         resources=[(one, json.dumps(one)) for one in (answer.resources if answer else [])],
         live=queried(request.url.path, **level, cursor=question.cursor, call=call),
-        api=shell.calls((api.browse_connection, body)),
     )
 
 
@@ -359,9 +355,14 @@ async def get_mounts(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the mounts, without the entries of recursive ones."""
     turned = request.page("console mounts", PAGE, cursor)
     listed = await queries.list_mounts(request.work, request.actor, turned)
-    shell = await shell_of(request)
-    calls = shell.calls((mounts_api.list_mounts, {"limit": PAGE}), mounts_api.mount_resource)
-    return page(request, "mounts.html", shell, listed=listed, cursor=cursor, api=calls)
+    return await console_page(
+        request,
+        "mounts.html",
+        (mounts_api.list_mounts, {"limit": PAGE}),
+        mounts_api.mount_resource,
+        listed=listed,
+        cursor=cursor,
+    )
 
 
 @router.get(_ONE_MOUNT, access=paged(READ))
@@ -369,14 +370,14 @@ async def get_mount_page(request: ApiRequest) -> Response:
     """Look at a mount, or an entry of one, and follow its sync."""
     mount_id = request.ids["mountId"]
     mount = await queries.get_mount(request.work, request.actor.workspace_id, mount_id)
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "mount.html",
-        shell,
+        mounts_api.get_mount,
+        mounts_api.sync_mount,
+        mounts_api.delete_mount,
         mount=mount,
         connection=await _label(request, mount),
-        api=shell.calls(mounts_api.get_mount, mounts_api.sync_mount, mounts_api.delete_mount),
     )
 
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from api.console.controls import Offers
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.forms import paged
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, page, see_other
 from api.console.resource_pages import Resource, Stored, act
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
@@ -54,12 +54,12 @@ async def get_items(
     above: Id | Literal["root"] | None = None if kind is not None else parent or "root"
     shown = request.page("console items", PAGE, cursor, parent, kind)
     listed = await list_items(request.work, request.actor, shown, kind=kind, parent_id=above)
-    shell = await shell_of(request)
     query = {"parentId": above, "kind": kind, "limit": PAGE}
-    return page(
+    return await console_page(
         request,
         "items.html",
-        shell,
+        (api.list_items, query),
+        api.create_item,
         listed=listed,
         trail=await _trail(request, parent),
         parent=parent,
@@ -68,7 +68,6 @@ async def get_items(
         cursor=cursor,
         page_of=page_of,
         shareable=SHAREABLE,
-        api=shell.calls((api.list_items, query), api.create_item),
     )
 
 

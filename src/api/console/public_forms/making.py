@@ -10,7 +10,7 @@ from starlette.responses import Response
 from api.console.entered import BLANK, Entered, Fields, Form, read_as, redisplays
 from api.console.forms import paged
 from api.console.records.entry import COMPARISONS, Comparison, leaf_of, read_leaf
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import queried
@@ -57,15 +57,13 @@ async def get_new_form(request: ApiRequest, database: QueryId | None = None) -> 
 async def _new(request: ApiRequest, entered: Entered) -> Response:
     shown = request.page("databases", MAX_LIMIT, None)
     listed = await list_databases(request.work, request.actor, shown)
-    shell = await shell_of(request)
     body = {"label": "Feedback", "databaseId": "<database id>", "public": True}
-    return page(
+    return await console_page(
         request,
         "new_form.html",
-        shell,
+        (api.create_form, body),
         databases=[(str(one.id), one.label) for one in listed.databases],
         entered=entered,
-        api=shell.calls((api.create_form, body)),
     )
 
 
@@ -114,19 +112,17 @@ async def get_form_settings(request: ApiRequest) -> Response:
 
 async def _settings(request: ApiRequest, entered: Entered) -> Response:
     form = await queries.get_form(request.work, request.actor, request.ids["formId"])
-    shell = await shell_of(request)
     closes_at = "" if form.closes_at is None else wire_timestamp(form.closes_at)[:16]
     body = {"title": "Contact us", "accepting": True, "public": True}
-    return page(
+    return await console_page(
         request,
         "form_settings.html",
-        shell,
+        (api.update_form, body),
         form=form,
         name=await name_of(request, form),
         at=_path(request),
         entered=entered,
         closes_at=closes_at,
-        api=shell.calls((api.update_form, body)),
     )
 
 
@@ -252,14 +248,13 @@ async def _question_page(request: ApiRequest, entered: Entered) -> Response:
     question = form.fields[place]
     fields = await known_fields(request, form)
     leaf = None if question.visible_if is None else read_leaf(question.visible_if)
-    shell = await shell_of(request)
     earlier = [fields[entry["key"]] for entry in listed[:place] if entry["key"] in fields]
     path = f"/workspaces/{request.workspace_id}/forms/{form.id}"
     body = {"fields": [{"key": "title", "required": True, "label": "Your name"}]}
-    return page(
+    return await console_page(
         request,
         "question.html",
-        shell,
+        (api.update_form, body),
         form=form,
         name=await name_of(request, form),
         question=question,
@@ -269,7 +264,6 @@ async def _question_page(request: ApiRequest, entered: Entered) -> Response:
         earlier=[(spec.key, spec.label) for spec in earlier],
         condition=leaf or (_KEPT if question.visible_if else "", None, ""),
         comparisons=COMPARISONS,
-        api=shell.calls((api.update_form, body)),
     )
 
 

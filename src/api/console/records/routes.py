@@ -12,10 +12,9 @@ from api.console.entered import Form
 from api.console.forms import paged
 from api.console.records.cells import cells_of, in_words, legend_of, shown_fields
 from api.console.records.entry import BEFORE_ID, Choice
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import shell_of
 from api.kernel.routing import ApiRequest
 from api.routers.data import records
 from api.routers.data import records as api
@@ -62,11 +61,12 @@ async def get_page(request: ApiRequest) -> Response:
     people = {str(one.author_user_id) for one in comments.comments}
     people |= {str(user_id) for one in comments.comments for user_id in one.mentions}
     people |= {str(one.actor_user_id) for one in history.changes if one.actor_user_id}
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "record.html",
-        shell,
+        api.get_record,
+        api.update_record,
+        api.delete_record,
         record=record,
         database=database,
         values=list(zip(specs, cells_of(record, specs, legend, whole=True), strict=True)),
@@ -75,7 +75,6 @@ async def get_page(request: ApiRequest) -> Response:
         comments=comments.comments,
         words=comment_words,
         names=await names_of(work, actor.workspace_id, people),
-        api=shell.calls(api.get_record, api.update_record, api.delete_record),
     )
 
 
@@ -103,9 +102,10 @@ async def get_choices(request: ApiRequest, q: str = "") -> Response:
         titles = await choices(*place, text, _SUGGESTED) if text else {}
     except QueryTooSlowError:
         titles = {}
-    shell = await shell_of(request)
     several = {title for title, count in Counter(titles.values()).items() if count > 1}
-    return page(request, "choices.html", shell, titles=titles, several=several, before=BEFORE_ID)
+    return await console_page(
+        request, "choices.html", titles=titles, several=several, before=BEFORE_ID
+    )
 
 
 act(router, f"{_RECORD}/comments", api.create_record_comment, then=f"{_RECORD}#comments")

@@ -9,10 +9,10 @@ from starlette.responses import Response
 
 from api.console.entered import Entered, Form, read_as, redisplays, texts_of
 from api.console.forms import done, paged, read_object
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import local_path, shell_of
+from api.console.shell import local_path
 from api.console.words import indented
 from api.kernel.routing import Access, ApiRequest
 from api.routers.automation import automation_runs as api
@@ -166,16 +166,14 @@ async def get_from_node(request: ApiRequest, node_id: str | None = None) -> Resp
 async def _form(request: ApiRequest, entered: Entered) -> Response:
     body = FromNode.model_validate(entered.texts)
     viewed = await overview(request.work, request.actor, request.ids["runId"])
-    shell = await shell_of(request)
     start = {"nodeId": _first(viewed.graph.nodes), "replayOfRunId": str(viewed.run.id)}
-    return page(
+    return await console_page(
         request,
         "from_node.html",
-        shell,
+        (api.run_automation_from_node, start),
         viewed=viewed,
         body=body,
         entered=entered,
-        api=shell.calls((api.run_automation_from_node, start)),
     )
 
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from api.console.entered import Entered, Fields, Form, attempt, read_as, redisplays
 from api.console.forms import paged, read_json
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.runs.routes import RUNS
@@ -65,18 +65,16 @@ async def _form(request: ApiRequest, entered: Entered) -> Response:
     outcome = await attempt(request, preview)
     if isinstance(outcome, PlatformError):
         refusal = refusal or outcome
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "operation_form.html",
-        shell,
+        (api.create_run_operation, values),
         action=values["action"],
         of_events=values["action"] == run_operation_rules.OperationAction.REPLAY,
         runs=runs,
         automation=await _replayed_automation(request, values.get("replay")),
         preview=None if isinstance(outcome, PlatformError) else outcome,
         entered=Entered(body.texts, refusal),
-        api=shell.calls((api.create_run_operation, values)),
     )
 
 
@@ -101,17 +99,15 @@ async def get_operations(request: ApiRequest, cursor: Cursor = None) -> Response
     """Look through the operations over runs of a workspace."""
     turn = request.page("console run operations", _PAGE, cursor)
     listed = await queries.list_operations(request.work, request.actor, turn)
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "operations.html",
-        shell,
+        (api.list_run_operations, {"limit": _PAGE}),
         listed=listed,
         cursor=cursor,
         going=any(
             one.status in run_operation_rules.OPEN_OPERATION for one in listed.run_operations
         ),
-        api=shell.calls((api.list_run_operations, {"limit": _PAGE})),
     )
 
 
@@ -127,11 +123,11 @@ async def get_operation(
     turn = request.page("console results", _PAGE, cursor, operation_id, outcome)
     results = await queries.list_results(request.work, request.actor, operation_id, turn, outcome)
     replayed = await _replayed_automation(request, operation.replay)
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "operation.html",
-        shell,
+        api.get_run_operation,
+        (api.list_run_operation_results, {"outcome": outcome}),
         operation=operation,
         results=results,
         of_events=operation.action is run_operation_rules.OperationAction.REPLAY,
@@ -144,9 +140,6 @@ async def get_operation(
         outcomes=list(run_operation_rules.RunOutcome),
         going=operation.status in run_operation_rules.OPEN_OPERATION,
         paused=operation.status is run_operation_rules.OperationStatus.PAUSED,
-        api=shell.calls(
-            api.get_run_operation, (api.list_run_operation_results, {"outcome": outcome})
-        ),
     )
 
 

@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from api.console.entered import BLANK
-from api.console.rendering import bare, page, see_other
+from api.console.rendering import bare, console_page, see_other
 from api.console.routing import page_router
 from api.console.shell import home_of, local_path, shell_of
 from api.console.words import queried
@@ -33,8 +33,7 @@ async def get_start(request: ApiRequest) -> Response:
 async def _without_workspace(request: ApiRequest) -> Response:
     person = await find_user(request.work, request.principal.user_id)
     address = None if person is None else person.email
-    shell = await shell_of(request)
-    return page(request, "no_workspace.html", shell, entered=BLANK, address=address)
+    return await console_page(request, "no_workspace.html", entered=BLANK, address=address)
 
 
 @router.get("/sign-in", access=_OPEN)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from api.console.entered import BLANK, Entered, Form, given, read_as, redisplays
 from api.console.forms import done, paged, read_json
 from api.console.integrations.resources import Outcome, outcome_of
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
@@ -82,9 +82,14 @@ async def get_sources(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the data sources of a workspace."""
     shown = request.page("console data sources", PAGE, cursor)
     listed = await list_data_sources(request.work, request.actor, shown)
-    shell = await shell_of(request)
-    calls = shell.calls((api.list_data_sources, {"limit": PAGE}), api.create_data_source)
-    return page(request, "sources.html", shell, listed=listed, cursor=cursor, api=calls)
+    return await console_page(
+        request,
+        "sources.html",
+        (api.list_data_sources, {"limit": PAGE}),
+        api.create_data_source,
+        listed=listed,
+        cursor=cursor,
+    )
 
 
 async def _new(
@@ -94,19 +99,17 @@ async def _new(
     named_kinds = {kind.value: kind for kind in DataSourceKind}
     kind = kind or named_kinds.get(entered.texts.get("kind", "")) or DataSourceKind.HTTP_JSON
     example = EXAMPLES.get(kind, {})
-    shell = await shell_of(request)
     body = {"label": "Orders", "kind": kind.value, "config": example, "keyFields": ["id"]}
-    return page(
+    return await console_page(
         request,
         "source_form.html",
-        shell,
+        (api.create_data_source, body),
         kind=kind,
         kinds=[(one.value, named(one)) for one in EXAMPLES],
         draft={"kind": kind.value, "config": json.dumps(example, indent=2)},
         modes=MODES,
         removals=REMOVALS,
         entered=entered,
-        api=shell.calls((api.create_data_source, body)),
     )
 
 
@@ -141,11 +144,12 @@ async def get_source(request: ApiRequest) -> Response:
     source = await get_data_source(work, workspace_id, source_id)
     latest = request.page("runs on the page of a data source", _SHOWN_RUNS, None)
     runs = (await list_runs(work, workspace_id, source_id, latest)).items
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "source.html",
-        shell,
+        api.refresh_data_source,
+        api.get_data_source,
+        api.update_data_source,
         source=source,
         runs=runs,
         remarks=remarks,
@@ -153,7 +157,6 @@ async def get_source(request: ApiRequest) -> Response:
         open_states=OPEN_RUN,
         states=DataSourceRunStatus,
         config=json.dumps(source.config, indent=2, ensure_ascii=False),
-        api=shell.calls(api.refresh_data_source, api.get_data_source, api.update_data_source),
     )
 
 

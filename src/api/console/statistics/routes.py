@@ -4,10 +4,9 @@ from starlette.responses import Response
 
 from api.console.controls import chart_of
 from api.console.forms import paged
-from api.console.rendering import page
+from api.console.rendering import console_page
 from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
-from api.console.shell import shell_of
 from api.kernel.routing import Access, ApiRequest, QueryId
 from api.routers.automation import many_runs as api
 from models.automation.run_statistics.queries import get_statistics, span
@@ -30,16 +29,14 @@ async def get_statistics_page(
     over = span(request.work.now, by, None, None)
     statistics = await get_statistics(request.work, request.actor, automation_id, over)
     automations = await automation_choices(request, automation_id)
-    shell = await shell_of(request)
-    return page(
+    return await console_page(
         request,
         "statistics.html",
-        shell,
+        (api.get_run_statistics, {"by": by.value, "automationId": automation_id}),
         chart=chart_of(statistics),
         by=by.value,
         periods=_PERIODS,
         automation_id=automation_id,
         automations=automations,
         labels=dict(automations),
-        api=shell.calls((api.get_run_statistics, {"by": by.value, "automationId": automation_id})),
     )

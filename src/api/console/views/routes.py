@@ -8,10 +8,9 @@ from starlette.responses import Response
 from api.console.entered import Entered, Fields, read_as, redisplays
 from api.console.forms import paged
 from api.console.records.entry import COMPARISONS
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import shell_of
 from api.console.views import forms
 from api.console.words import plain, queried, sentence_case
 from api.kernel.routing import ApiRequest
@@ -41,16 +40,15 @@ async def _page(
     request: ApiRequest, fields: FieldSpecs, form: forms.ViewForm, view: ViewShape | None
 ) -> Response:
     database = await get_database(request.work, request.actor, request.ids["databaseId"])
-    shell = await shell_of(request)
     place = f"/databases/{database.id}/views"
     try:
         body = _values(fields, form.entered.texts, {} if view is None else view.manifest)
     except ValidationError:
         body = {"label": form.entered.text("label")}
-    return page(
+    return await console_page(
         request,
         "view_form.html",
-        shell,
+        (api.create_view if view is None else api.update_view, body),
         entered=form.entered,
         form=form,
         database=database,
@@ -62,7 +60,6 @@ async def _page(
         kinds=[(kind.value, sentence_case(plain(kind))) for kind in ViewKind],
         fields=[("", "—"), *((key, spec.label) for key, spec in fields.items())],
         comparisons=[("", "—"), *COMPARISONS],
-        api=shell.calls((api.create_view if view is None else api.update_view, body)),
     )
 
 

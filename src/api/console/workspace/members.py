@@ -3,10 +3,10 @@
 from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import home_of, shell_of
+from api.console.shell import home_of
 from api.console.workspace import settings
 from api.kernel.routing import ApiRequest, Cursor
 from api.routers.people import members as api
@@ -148,7 +148,7 @@ async def get_invitation(request: ApiRequest) -> Response:
     entry = await invitations.invited_to(
         request.work, request.principal, request.services.keys, token
     )
-    return page(request, "invitation.html", await shell_of(request), invited=entry)
+    return await console_page(request, "invitation.html", invited=entry)
 
 
 @router.post(ANSWER, access=settings.changes())

@@ -10,10 +10,10 @@ from starlette.responses import Response
 
 from api.console.controls import Offers, Words, laid_out, texts_of, values_of
 from api.console.entered import Entered, Fields, read_as, redisplays
-from api.console.rendering import page, see_other
+from api.console.rendering import console_page, see_other
 from api.console.resource_pages import Column, Resource, Stored
 from api.console.routing import page_router
-from api.console.shell import APPEARANCE, Appearance, Shell, appearance_of, home_of, shell_of
+from api.console.shell import APPEARANCE, Appearance, Shell, appearance_of, home_of
 from api.console.words import queried
 from api.console.workspace import settings
 from api.kernel.browsers import is_secure
@@ -153,23 +153,19 @@ async def get_notifications(
         unread_only=show is Shown.UNREAD,
         include_archived=show is Shown.ALL,
     )
-    shell = await shell_of(request)
     query = {
         "unreadOnly": "true" if show is Shown.UNREAD else None,
         "includeArchived": "true" if show is Shown.ALL else None,
     }
-    return page(
+    return await console_page(
         request,
         "notifications.html",
-        shell,
+        (notifications.list_notifications, query),
+        (notifications.mark_notifications_read, {"all": True}),
+        (notifications.archive_notifications, {"allRead": True}),
         groups=grouped(listed.notifications),
         show=show,
         turning=settings.turning(request, cursor, listed.cursor, show=show),
-        api=shell.calls(
-            (notifications.list_notifications, query),
-            (notifications.mark_notifications_read, {"all": True}),
-            (notifications.archive_notifications, {"allRead": True}),
-        ),
     )
 
 

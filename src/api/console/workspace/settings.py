@@ -11,9 +11,8 @@ from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.forms import Pause, Resume
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
-from api.console.shell import home_of, shell_of
+from api.console.shell import Called, home_of, shell_of
 from api.console.words import queried
-from api.kernel.operation import Endpoint
 from api.kernel.routing import Access, ApiRequest
 from api.routers.people import workspaces as api
 from api.routers.workspace import pauses as pauses_api
@@ -83,7 +82,7 @@ async def settings_page(
     request: ApiRequest,
     template: str,
     section: str,
-    *operations: Endpoint | tuple[Endpoint, object],
+    *operations: Called,
     entered: Entered = BLANK,
     **context: object,
 ) -> Response:
