@@ -47,6 +47,18 @@ def drawn(node_id: str) -> str:
     return f"document.querySelector('#graph .node[data-node={node_id}]') !== null"
 
 
+@pytest.mark.parametrize("width", [1000, 1280])
+async def test_names_in_the_list_are_not_broken(
+    page: Page, server: Server, person: Person, width: int
+) -> None:
+    await person.automation(first())
+    await sign_in(page, server, person.space)
+    await page.show(width=width)
+    await page.open(f"{person.home}/automations")
+    assert await page.evaluate("document.querySelector('.table .main').offsetWidth") >= 160
+    assert await axis(page) <= 0
+
+
 async def test_a_graph_is_drawn_while_it_is_written(
     page: Page, server: Server, person: Person
 ) -> None:

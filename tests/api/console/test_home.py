@@ -158,3 +158,10 @@ def test_bars_fill_their_column_and_show_each_outcome(outcomes: dict[str, int]) 
     assert {bar.status for bar in column.bars} == set(counts)
     assert sum(bar.height for bar in column.bars) == pytest.approx(HEIGHT if runs else 0, abs=8)
     assert all(bar.height >= 2 and 0 <= bar.y <= HEIGHT for bar in column.bars)
+
+
+async def test_a_refusal_tells_each_fault_once(owner: Visitor, space: Space) -> None:
+    answer = await owner.get(f"/workspaces/{space.id}?nope=1&other=2")
+    assert answer.status_code == 400
+    assert answer.text.count("Unknown query parameter.") == 2
+    assert answer.text.count("<b>nope</b>") == 1

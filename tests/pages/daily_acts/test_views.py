@@ -62,6 +62,20 @@ async def test_a_nested_filter_is_built_by_clicks_and_saved(
     assert "filter" not in (await stored(person, database_id, view_id))["manifest"]
 
 
+async def test_the_tools_of_a_table_leave_the_tabs_their_room(page: Page, person: Person) -> None:
+    database_id = await tasks(person)
+    for label in ("Board of the week", "Due next", "Done"):
+        await view(person, database_id, label=label)
+    await page.show(width=1280)
+    await opened(page, person, database_id)
+    tabs = await page.evaluate(
+        "[...document.querySelectorAll('.tabs.views a')].map(one => one.innerText)"
+    )
+    assert len(tabs) == len(set(tabs)) == 5
+    nav = "document.querySelector('.tabs.views')"
+    assert await page.evaluate(f"{nav}.scrollWidth - {nav}.clientWidth") <= 1
+
+
 GROUPS = (
     "[...document.querySelectorAll('.view-groups tr')].map(one =>"
     " [...one.cells].map(cell => cell.innerText.trim()))"

@@ -13,6 +13,7 @@ from api.console.forms import paged
 from api.console.integrations.resources import outcome_of
 from api.console.rendering import console_page, see_other
 from api.console.routing import page_router, refuse
+from api.console.words import named
 from api.kernel.routing import Access, ApiRequest, Router
 from api.pages.assets import shell as page_of_script
 from api.routers.sources import connections
@@ -206,7 +207,7 @@ def _path(request: ApiRequest) -> str:
 PREFIX = "config."
 SECRET = "secret."  # noqa: S105  # how the names of fields begin whose text is not shown again
 _WORD = re.compile(r"[A-Z]?[a-z]+")
-_CAPITALS = frozenset({"url", "id"})
+_CAPITALS = frozenset({"id", "ssh", "ssl", "tls", "url"})
 _LINES = 3
 
 
@@ -292,7 +293,7 @@ def _present(part: JsonObject) -> JsonObject:
 def _field(key: str, part: JsonObject, needed: bool, example: object) -> ConfigField:
     default = part.get("default")
     text = "" if default is None else str(default)
-    options = [(one, one) for one in part.get("enum", [])]
+    options = [(one, named(one)) for one in part.get("enum", [])]
     if options or part.get("type") == "array":
         return ConfigField(key, words(key), text, options, rows=0 if options else _LINES)
     attributes: dict[str, object] = {"autocomplete": "off", "spellcheck": "false"}

@@ -168,6 +168,8 @@ def _with_unit(spec: FieldSpec, value: float) -> str:
     settings = spec.settings
     precision = settings.get("precision")
     number = digits(value) if precision is None else rounded(value, precision)
+    if precision is None and spec.kind is FieldKind.CURRENCY and number[-2:-1] == ".":
+        number = f"{number}0"
     if settings.get("format") != "plain":
         whole, point, decimals = number.partition(".")
         number = f"{int(whole):,}{point}{decimals}" if whole not in {"-0", ""} else number

@@ -50,8 +50,8 @@ EXAMPLES: Mapping[DataSourceKind, JsonObject] = {
 }
 """A config of each kind that a person can write by hand."""
 
-MODES = [(one.value, one.value) for one in WriteMode]
-REMOVALS = [(one.value, one.value) for one in RemovedRows]
+MODES = [(one.value, named(one)) for one in WriteMode]
+REMOVALS = [(one.value, named(one)) for one in RemovedRows]
 
 
 class NewSource(Form):

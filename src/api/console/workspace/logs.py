@@ -111,7 +111,7 @@ def _target(
     return None
 
 
-_NOUNS = {"user": "member", "api key": "API key", "change": "change set"}
+_NOUNS = {"user": "member", "surface": "page", "api key": "API key", "change": "change set"}
 """The nouns of parameters that are named otherwise."""
 
 

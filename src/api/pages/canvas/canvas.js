@@ -92,6 +92,10 @@ function EdgeView({ id, data, ...ends }) {
 EdgeView.inheritAttrs = false;
 EdgeView.props = ["id", "data", "selected", "sourceX", "sourceY", "targetX", "targetY", "sourcePosition", "targetPosition", "source", "target"];
 
+/** The zoom from which texts of nodes are readable. */
+const READABLE = 0.5;
+/** The width below which a canvas shows all, as its reader zooms by two fingers. */
+const NARROW = 600;
 const NODE_TYPES = { step: markRaw(NodeView), frame: markRaw(FrameView), note: markRaw(NoteView) };
 const EDGE_TYPES = { way: markRaw(EdgeView) };
 
@@ -198,7 +202,7 @@ export const Canvas = {
     let isFitted = false;
     let before = null;
     flow.onNodesInitialized(() => {
-      if (!isFitted) fit();
+      if (!isFitted) open();
       isFitted = true;
     });
     const report = () => {
@@ -210,6 +214,14 @@ export const Canvas = {
     const moved = ({ nodes: dragged }) => emit("move", new Map(dragged.map(({ id, position }) => [id, { ...position }])));
     function fit() {
       return flow.fitView({ padding: 0.12, maxZoom: 1 });
+    }
+    /** Show all, or the beginning where all of it would be too small to read; a phone shows all. */
+    async function open() {
+      await fit();
+      const { width, height } = root.value.getBoundingClientRect();
+      if (width < NARROW || flow.getViewport().zoom >= READABLE) return;
+      const first = [...plan.value.boxes.values()].reduce((one, other) => (other.x < one.x ? other : one));
+      await flow.setViewport({ zoom: READABLE, x: 40 - first.x * READABLE, y: height / 2 - (first.y + first.height / 2) * READABLE });
     }
     const joined = ({ source, sourceHandle, target }) => {
       const [outcome, ...rest] = (sourceHandle ?? "always").split(":");

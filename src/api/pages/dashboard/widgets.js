@@ -68,15 +68,15 @@ const List = {
   },
 };
 
-const time = new Intl.DateTimeFormat(document.documentElement.dataset.language, { dateStyle: "medium", timeStyle: "short", timeZone: zone });
+const time = new Intl.DateTimeFormat(document.documentElement.dataset.language, { dateStyle: "short", timeStyle: "short", timeZone: zone });
 
-/** Rows that the platform fills, each a link with a state. */
-const listing = (path, key, row) => ({
+/** Rows that the platform fills, each a link with a state; `names` finds the labels of their subjects. */
+const listing = (path, key, row, names = async () => ({})) => ({
   props: ["page", "block"],
   setup(props) {
     const rows = ref(null);
     const problem = ref("");
-    const load = () => call("GET", `${path(props.page)}${path(props.page).includes("?") ? "&" : "?"}limit=${props.block.content.limit ?? 10}`).then((page) => { rows.value = page[key].map((one) => row(one, props.page)); }, (error) => { problem.value = said(error); });
+    const load = () => call("GET", `${path(props.page)}${path(props.page).includes("?") ? "&" : "?"}limit=${props.block.content.limit ?? 10}`).then(async (page) => { const known = await names(props.page); rows.value = page[key].map((one) => row(one, props.page, known)); }, (error) => { problem.value = said(error); });
     onMounted(load);
     watch(() => props.block.content.limit, load);
     return () => {
@@ -90,7 +90,8 @@ const listing = (path, key, row) => ({
   },
 });
 
-const Runs = listing((page) => `/v1/workspaces/${page.workspaceId}/automation-runs`, "runs", (one) => ({ label: one.automationLabel ?? `Run ${one.id.slice(-6)}`, href: `/runs/${one.id}`, status: one.status, at: one.createdAt }));
+const labels = async (page) => Object.fromEntries((await call("GET", `/v1/workspaces/${page.workspaceId}/automations?limit=100`)).automations.map((one) => [one.id, one.label]));
+const Runs = listing((page) => `/v1/workspaces/${page.workspaceId}/automation-runs`, "runs", (one, _, known) => ({ label: known[one.automationId] ?? `Run ${one.id.slice(-6)}`, href: `/runs/${one.id}`, status: one.status, at: one.createdAt }), labels);
 const Automations = listing((page) => `/v1/workspaces/${page.workspaceId}/automations`, "automations", (one, page) => ({ label: one.label, href: `/workspaces/${page.workspaceId}/automations/${one.id}`, status: one.enabled ? "on" : "off", at: one.updatedAt }));
 const Recent = listing((page) => `/v1/items?workspaceId=${page.workspaceId}`, "items", (one) => ({ label: one.title || "Untitled", href: `/items/${one.id}`, at: one.updatedAt }));
 

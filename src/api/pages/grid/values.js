@@ -239,7 +239,7 @@ export function textOf(field, value, names, { language = LANGUAGE, plain = false
   switch (field.kind) {
     case "number": case "currency": case "percent": {
       if (typeof value !== "number") return String(value);
-      const decimals = Number.isInteger(settings.precision) ? { minimumFractionDigits: settings.precision, maximumFractionDigits: settings.precision } : {};
+      const decimals = Number.isInteger(settings.precision) ? { minimumFractionDigits: settings.precision, maximumFractionDigits: settings.precision } : { minimumFractionDigits: field.kind === "currency" && !Number.isInteger(value) ? 2 : 0 };
       if (plain) return number(value, language, { useGrouping: false });
       const text = number(value, language, { ...decimals, useGrouping: settings.format !== "plain" });
       const unit = field.kind === "percent" ? "%" : settings.currencyCode || settings.unit || "";

@@ -45,8 +45,9 @@ export const dayText = (text) => day.format(new Date(`${text}T00:00:00Z`));
 
 export function numberText(field, value) {
   const { precision, format, currencyCode, unit } = field?.settings ?? {};
+  const least = field?.kind === "currency" && !Number.isInteger(value) ? 2 : 0;
   const text = new Intl.NumberFormat(language, {
-    useGrouping: format !== "plain", ...(precision === undefined || precision === null ? { maximumFractionDigits: 10 } : { minimumFractionDigits: precision, maximumFractionDigits: precision }),
+    useGrouping: format !== "plain", ...(precision === undefined || precision === null ? { minimumFractionDigits: least, maximumFractionDigits: 10 } : { minimumFractionDigits: precision, maximumFractionDigits: precision }),
   }).format(value);
   if (field?.kind === "percent") return `${text} %`;
   return [text, currencyCode ?? unit].filter(Boolean).join(" ");
