@@ -13,7 +13,14 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
-from models.core.expressions.rules.syntax import COST, Message, children, kind_of, may_be_of_doubles
+from models.core.expressions.rules.syntax import (
+    CLAUSE,
+    COST,
+    Message,
+    children,
+    kind_of,
+    may_be_of_doubles,
+)
 
 ELEMENT = 16
 """The size of one value of any kind; a character more is a size of 1."""
@@ -316,7 +323,6 @@ _BRANCHING = frozenset(("_?_:_", "_&&_", "_||_"))
 _DIVIDED_BY_ZERO = "divide by zero"
 _DIVIDES = "The expression divides by zero."
 _ZONED = re.compile(r"get(FullYear|Month|Date|DayOf\w+|Hours|Minutes|Seconds|Milliseconds)")
-_CLAUSE = re.compile(r"%(?:%|(?:\.\d+)?[sdfebxXo])")
 _HINTS = {
     "duration": 'enter a duration such as "36h" or "1h30m".',
     "timestamp": 'enter a timestamp with an offset such as "2026-01-31T09:00:00Z".',
@@ -399,9 +405,9 @@ def _probed(node: Message, of_part: OfPart, of_text: OfText) -> str | None:
 
 
 def _format_problem(text: str, values: Message) -> str | None:
-    if "%" in _CLAUSE.sub("", text):
+    if "%" in CLAUSE.sub("", text):
         return "unrecognized formatting clause"
-    needed = sum(clause != "%%" for clause in _CLAUSE.findall(text))
+    needed = sum(clause != "%%" for clause in CLAUSE.findall(text))
     too_few = kind_of(values) == "list" and len(values.list.elements) < needed
     return "the list is shorter than the format" if too_few else None
 

@@ -82,7 +82,18 @@ _OPERATIONS = [
             cel.Overload(f"{syntax.EXACT}_{kind.name()}", kind, [kind], impl=syntax.exact)
             for kind in (cel.Type.INT, cel.Type.UINT, cel.Type.STRING)
         ],
-    )
+    ),
+    cel.FunctionDecl(
+        syntax.DIGITS,
+        [
+            cel.Overload(
+                f"{syntax.DIGITS}_of_double",
+                cel.Type.STRING,
+                [cel.Type.DOUBLE],
+                impl=syntax.digits,
+            )
+        ],
+    ),
 ]
 """Called by trees that are rewritten: no text can name them."""
 

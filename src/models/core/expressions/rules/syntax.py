@@ -17,7 +17,7 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorProto,
 )
 
-from models.core.values import InvalidValueError, exact_number
+from models.core.values import InvalidValueError, all_digits, exact_number
 
 _PACKAGE = "cel.expr"
 _MESSAGES: Mapping[str, Mapping[str, tuple[int, str]]] = {
@@ -295,6 +295,10 @@ _NO_DOUBLES = frozenset({"list", "struct"})
 _GIVE_NO_DOUBLE = frozenset({"string", "size", "int", "uint", "bytes", "timestamp", "duration"})
 EXACT = "@exact"
 """The function that gives its operand as it is, if a double holds it."""
+DIGITS = "@digits"
+"""The function that gives the text of a double."""
+CLAUSE = re.compile(r"%(?:%|(?:\.\d+)?[sdfebxXo])")
+"""A clause of `format`; `%%` takes no value."""
 
 
 def _quotient(first: float, second: float) -> float:
@@ -360,8 +364,15 @@ def exact(value: int | str) -> int | str:
     return value
 
 
+def digits(value: float) -> str:
+    """The text of a double, with every digit; only very large and small ones have an exponent."""
+    if 1e-7 <= abs(value) < 1e21:
+        return all_digits(Decimal(repr(value)))
+    return repr(value) if value else "0"
+
+
 def with_decimals(serialized: bytes) -> bytes | None:
-    """The serialized tree with its arithmetic in decimals; None where it has none.
+    """The serialized tree with its arithmetic and texts in decimals; None where it has none.
 
     CEL computes in binary doubles. People write decimals, and so does JSON. So each sum,
     difference, product and quotient of two doubles is the one of the decimals they are written as,
@@ -369,6 +380,8 @@ def with_decimals(serialized: bytes) -> bytes | None:
     the double that CEL gives: a third of 1.0, three times, is 1.0.
 
     `double(…)` of a whole number that no double holds is an error: it would be another number.
+    Doubles in texts have all digits: `string` of CEL writes 1234567.5 as 1.2345675e+06, and `%s` of
+    `format` as 1.23457e+06.
     """
     tree = read_tree(serialized)
     writer = _DecimalsWriter(_UNUSED_IDS)
@@ -382,8 +395,30 @@ class _DecimalsWriter(TreeWriter):
             self.rewrite(child)
         if may_be_of_doubles(node):
             self._operate(node)
-        elif kind_of(node) == "call" and node.call.function == "double":
-            self._convert(node)
+        elif kind_of(node) == "call":
+            match node.call.function:
+                case "double":
+                    self._convert(node)
+                case "string" if not _is_no_double(node.call.args[0]):
+                    node.CopyFrom(self._written(node.call.args[0], "string"))
+                case "format" if kind_of(node.call.args[0]) == "list":
+                    self._format(node)
+
+    def _format(self, node: Message) -> None:
+        clauses = CLAUSE.findall(node.call.target.const.string_value)
+        values = node.call.args[0].list.elements
+        texts = [clause for clause in clauses if clause != "%%"]
+        for clause, value in zip(texts, values, strict=False):
+            if clause == "%s" and not _is_no_double(value):
+                value.CopyFrom(self._written(value))
+
+    def _written(self, operand: Message, function: str | None = None) -> Message:
+        """The text of a double; for another value what the function gives, or the value."""
+        name = self.name("written")
+        text = self.call(DIGITS, self.ident(name))
+        value = self.call(function, self.ident(name)) if function else self.ident(name)
+        is_double = self._has_type_of(name, "double_value", 0.0)
+        return self.bound(name, operand, self.call("_?_:_", is_double, text, value))
 
     def _convert(self, node: Message) -> None:
         (operand,), name = node.call.args, self.name("given")
