@@ -231,6 +231,46 @@ async def test_a_rename_publishes_new_versions_of_graphs(client: Client, space: 
     assert versions[0]["note"] == "The field price was renamed to cost."
 
 
+ALIKE: Json = {
+    "first": "trigger.record.data.price > 1.0 && trigger.record.data.price < 9.0",
+    "second": "trigger.record.data['price'] > 2.0 || 'price' == 'price'",
+}
+"""Nodes that name a field at the same path, one of them twice in one text."""
+
+
+async def test_nodes_that_are_alike_are_each_found_and_renamed(
+    client: Client, space: Space
+) -> None:
+    made = await make_database(client, space, PRICE)
+    trigger = {"kind": "record_updated", "databaseId": made["id"]}
+    conditions = [
+        {"id": name, "kind": "condition", "config": {"expression": text}}
+        for name, text in ALIKE.items()
+    ]
+    price = "{{ trigger.record.data.price }}"
+    text = {"type": "template", "value": f"{price} price {price}"}
+    chosen = {"type": "trigger", "value": "record.data['price']"}
+    outputs = [
+        {"id": name, "kind": "transform", "config": {"output": {"x": value}}}
+        for name, value in (("third", text), ("fourth", chosen))
+    ]
+    graph = {"nodes": [*conditions, *outputs], "edges": []}
+    automation = await publish(client, space, graph=graph, triggerConfig=trigger)
+    answer = await ask(client, space, kind="field", id=field_of(made, "price")["id"])
+    named = [one["nodeId"] for one in answer["places"] if one["kind"] == "automation"]
+    assert sorted(named) == ["first", "fourth", "second", "third"]
+    await rename(client, made, "cost", rewrite=True)
+    path = f"{space.path}/automations/{automation['id']}"
+    nodes = {one["id"]: one["config"] for one in data_of(await client.get(path))["graph"]["nodes"]}
+    assert nodes["first"]["expression"] == ALIKE["first"].replace("price", "cost")
+    assert (
+        nodes["second"]["expression"] == "trigger.record.data['cost'] > 2.0 || 'price' == 'price'"
+    )
+    spelled = "{{ trigger.record.data.cost }} price {{ trigger.record.data.cost }}"
+    assert nodes["third"]["output"]["x"]["value"] == spelled
+    assert nodes["fourth"]["output"]["x"]["value"] == "record.data['cost']"
+
+
 async def test_a_draft_is_rewritten_in_place(client: Client, space: Space) -> None:
     made = await make_database(client, space, PRICE, STATUS)
     automation = await publish_doubling(client, space, made)

@@ -4,7 +4,7 @@ Each resource says what its definitions name; here all of them are asked. Places
 not see are counted without being named.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Self
@@ -208,7 +208,7 @@ async def impact(work: UnitOfWork, actor: Actor, body: ImpactQuestion) -> Impact
     """
     thing = await _resolved(work, actor, body)
     sought = thing.sought if body.change is Change.DELETE else thing.sought[:1]
-    namings = [one for each in sought for one in await namings_of(work, actor, each)]
+    namings = _places([one for each in sought for one in await namings_of(work, actor, each)])
     places = [_place(one, body.change) for one in namings]
     listed = [place for place, one in zip(places, namings, strict=True) if one.seen]
     listed.sort(key=lambda place: not place.breaks)
@@ -236,17 +236,19 @@ async def namings_of(
         Naming(definition, reference, _sees(actor, definition, open_items))
         for definition in definitions
         if own is None or definition.database_id != own
-        for reference in _distinct(
-            each for each in definition.references if sought.matches(each.subject)
-        )
+        for reference in dict.fromkeys(definition.references)
+        if sought.matches(reference.subject)
     ]
 
 
-def _distinct(
-    references: Iterable[reference_rules.Reference],
-) -> Iterable[reference_rules.Reference]:
-    """One reference for each subject, path and access: a text may name a thing several times."""
-    return {(one.subject, one.path, one.access): one for one in references}.values()
+def _places(namings: Sequence[Naming]) -> Sequence[Naming]:
+    """One naming for each place of a definition: a text may name a thing several times."""
+    places = {}
+    for one in namings:
+        reference = one.reference
+        where = reference.subject, reference.place, reference.path, reference.access
+        places[id(one.definition), where] = one
+    return list(places.values())
 
 
 async def _open_items(
