@@ -18,7 +18,6 @@ from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import close_job, hold_job, record_failure
 from models.sources.data_source_runs import endings as data_source_runs
 from models.sources.data_source_runs.rules import OPEN_RUN as OPEN_REFRESH
-from models.sources.data_source_runs.rules import DataSourceRunStatus
 from models.sources.data_source_runs.staging import find_run
 from models.sources.mounts.queries import INTERRUPTED
 from models.sources.mounts.syncs import note_failure
@@ -111,7 +110,7 @@ async def _action_run_has_ended(work: UnitOfWork, run_id: Id) -> bool:
 
 
 async def _close_refresh(work: UnitOfWork, run: CalledRun, failure: str | None) -> None:
-    status = DataSourceRunStatus.CANCELLED if failure is None else DataSourceRunStatus.FAILED
+    status = JobStatus.CANCELLED if failure is None else JobStatus.FAILED
     await data_source_runs.abandon_run(work, Id(run.run_id), status, failure)
 
 

@@ -18,6 +18,7 @@ from models.data.record_exports.exports import accept_export
 from models.data.record_exports.shapes import CreateExport
 from models.messages.deliveries.commands import close_delivery
 from models.messages.deliveries.rules import DeliveryStatus
+from models.messages.jobs.rules import JobStatus
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from models.messages.realtime import realtime_ticket
@@ -26,7 +27,7 @@ from models.people.experiments.rules import TargetType
 from models.people.experiments.shapes import CreateExperiment, VariantInput
 from models.people.release_notices import PublishRelease, ReleaseChannel, publish_release
 from models.sources.data_source_runs.imports import accept_import
-from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger
+from models.sources.data_source_runs.rules import RunTrigger
 from models.sources.data_source_runs.shapes import ImportSpreadsheet, RunStats
 from models.sources.data_source_runs.staging import find_run, keep_rejections
 from models.sources.data_source_runs.tables import data_source_run
@@ -303,10 +304,10 @@ async def _imports(made: Furnished) -> None:
     made.ids["importId"] = str(import_id)
     made.ids["importDoneId"] = await _ended_run(made, None)
     made.ids["dataSourceDoneRunId"] = await _ended_run(made, made.ids["dataSourceId"])
-    await _ended_run(made, made.ids["dataSourceId"], DataSourceRunStatus.FAILED)
+    await _ended_run(made, made.ids["dataSourceId"], JobStatus.FAILED)
     idle = {"label": "Idle", "kind": "http_json", "config": {"url": "https://example.test/"}}
     made.ids["idleSourceId"] = (await made.post(f"{made.space.path}/data-sources", idle))["id"]
-    failed = await _ended_run(made, made.ids["idleSourceId"], DataSourceRunStatus.FAILED)
+    failed = await _ended_run(made, made.ids["idleSourceId"], JobStatus.FAILED)
     made.ids["failedSourceRunId"] = failed
 
 
@@ -323,10 +324,10 @@ def _workbook() -> bytes:
 async def _ended_run(
     made: Furnished,
     data_source_id: str | None,
-    status: DataSourceRunStatus = DataSourceRunStatus.SUCCEEDED,
+    status: JobStatus = JobStatus.SUCCEEDED,
 ) -> str:
     """A run that has ended without a row."""
-    failed = status is DataSourceRunStatus.FAILED
+    failed = status is JobStatus.FAILED
     run_id, database_id = uuid.uuid4(), made.ids["databaseId"]
     counted = RunStats().model_dump(by_alias=True)
     result = {"databaseId": database_id, "itemId": made.ids["itemId"], "label": "G", "lost": 0}

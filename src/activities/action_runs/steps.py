@@ -37,7 +37,7 @@ from models.sources.data_source_runs.acceptance import accept_refresh
 from models.sources.data_source_runs.acceptance import start_request as start_refresh_request
 from models.sources.data_source_runs.queries import run_in_workspace
 from models.sources.data_source_runs.rules import OPEN_RUN as OPEN_REFRESH
-from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, family_of
+from models.sources.data_source_runs.rules import RunTrigger, family_of
 from models.sources.resource_imports.commands import record_import
 from runtime.database import Database, UnitOfWork
 from runtime.processes import exit_codes
@@ -442,7 +442,7 @@ async def refresh_end(
         return None
 
     def end() -> invocation.NodeResult:
-        if run.status != DataSourceRunStatus.SUCCEEDED:
+        if run.status != JobStatus.SUCCEEDED:
             raise automation_run_rules.NodeError(
                 "run_failed", f"The refresh failed: {run.error or run.status}"
             )

@@ -26,6 +26,7 @@ from activities.sources.reading_process import PROFILED, Fill
 from models.core.base import Id, JsonObject
 from models.data.records.bulk import copy_records
 from models.data.records.rules.values import may_grow
+from models.messages.jobs.rules import JobStatus
 from models.sources.data_source_runs import endings, execution, rules, staging
 from models.sources.data_source_runs.execution import appends
 from models.sources.data_source_runs.lifecycle import SourceRunRow
@@ -368,11 +369,7 @@ class DataSourceRunActivities:
     async def close(self, run_id: str, cancelled: bool) -> str:
         """End a run whose steps could not be done, remove what it staged, and give its status."""
         async with self._database.transaction() as work:
-            status = (
-                rules.DataSourceRunStatus.CANCELLED
-                if cancelled
-                else rules.DataSourceRunStatus.FAILED
-            )
+            status = JobStatus.CANCELLED if cancelled else JobStatus.FAILED
             await endings.abandon_run(work, Id(run_id), status)
             run = await staging.find_run(work, Id(run_id))
         await self._remove_pages(run)

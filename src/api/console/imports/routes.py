@@ -13,9 +13,10 @@ from api.routers.sources.spreadsheet_imports import IMPORT
 from models.core.access.rules import Scope
 from models.data.databases.queries import get_database
 from models.data.fields.queries import require_edit
+from models.messages.jobs.rules import JobStatus
 from models.sources.data_source_runs import queries
 from models.sources.data_source_runs.reversal import is_reverting
-from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
+from models.sources.data_source_runs.rules import OPEN_RUN
 from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat
 from runtime import errors
 
@@ -71,7 +72,7 @@ async def get_import(request: ApiRequest) -> Response:
         detail=detail,
         going=detail.status in OPEN_RUN,
         reverting=reverting,
-        undoable=detail.status is DataSourceRunStatus.SUCCEEDED and detail.reverted_at is None,
+        undoable=detail.status is JobStatus.SUCCEEDED and detail.reverted_at is None,
         left_out=left_out,
         rejects=f"{path}/rejects?format=csv",
     )

@@ -17,12 +17,12 @@ from models.data.fields.queries import load_schema
 from models.data.fields.rules.fields import NUMERIC_KINDS, FieldKind, FieldSpec, FieldValue, Option
 from models.data.fields.rules.value_conversion import clock, digits, rounded
 from models.data.fields.rules.values import value_form
-from models.data.forms.shapes import PublicField, PublicOption
+from models.data.forms.shapes import PublicField
 from models.data.record_changes.history import RecordChangeShape
 from models.data.record_exports.exports import names_of
 from models.data.record_exports.rules import Legend, cell_of, named_ids, rows_of
 from models.data.records.shapes import RecordDetail
-from models.workspace.share_links.shapes import SharedField, SharedOption
+from models.workspace.share_links.shapes import SharedField
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 
@@ -196,10 +196,9 @@ async def shown_fields(request: ApiRequest, database_id: Id) -> Sequence[FieldSp
 
 def outside_spec(field: PublicField | SharedField, *, required: bool = False) -> FieldSpec:
     """A field as far as somebody without an account is told of it."""
-    told: Sequence[PublicOption | SharedOption] = field.options
     options = [
         Option(id=one.key, key=one.key, name=one.name, color=one.color, order=place)
-        for place, one in enumerate(told)
+        for place, one in enumerate(field.options)
     ]
     return FieldSpec(
         id=new_id(),

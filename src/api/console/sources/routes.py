@@ -21,11 +21,12 @@ from api.routers.sources.data_sources import DATA_SOURCE, DATA_SOURCES, READ, RU
 from models.core.access.rules import Level, Scope
 from models.core.base import Id, JsonObject
 from models.data.fields.queries import database_label, seen_databases
+from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import own_job
 from models.sources.data_source_runs import acceptance
 from models.sources.data_source_runs.overviews import get_data_source, list_data_sources
 from models.sources.data_source_runs.queries import list_runs, remarks
-from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
+from models.sources.data_source_runs.rules import OPEN_RUN
 from models.sources.data_sources import commands
 from models.sources.data_sources import queries as data_source_queries
 from models.sources.data_sources.rules import DataSourceKind, FieldMapping, RemovedRows, WriteMode
@@ -155,7 +156,7 @@ async def get_source(request: ApiRequest) -> Response:
         remarks=remarks,
         target=await _target_label(request, source.target_database_id),
         open_states=OPEN_RUN,
-        states=DataSourceRunStatus,
+        states=JobStatus,
         config=json.dumps(source.config, indent=2, ensure_ascii=False),
     )
 

@@ -109,6 +109,8 @@ class FormDetail(Shape):
 
 
 class PublicOption(Shape):
+    """An option as people without an account see it."""
+
     key: str
     name: str
     color: str

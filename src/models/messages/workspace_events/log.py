@@ -402,7 +402,7 @@ SHAPES: Mapping[str, JsonObject] = {
         dataSourceId=ID,
         runId=ID,
         trigger=_one_of("RunTrigger"),
-        status=_one_of("DataSourceRunStatus"),
+        status=_one_of("JobStatus"),
     ),
     "ImportStageEventData": object_of(
         "importRunId entryId stage", importRunId=ID, entryId=ID, stage=_one_of("ImportStage")

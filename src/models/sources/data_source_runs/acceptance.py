@@ -13,6 +13,7 @@ from models.core.lifecycle.commands import require_place
 from models.core.schedules.commands import scheduled, set_next_run
 from models.core.schedules.timetables import due_run_id, fire_note
 from models.data.fields.queries import require_edit
+from models.messages.jobs.rules import JobStatus
 from models.sources.data_source_runs import endings, rules
 from models.sources.data_source_runs.execution import run_actor
 from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS, SourceRunRow
@@ -190,7 +191,7 @@ async def cancel_import(work: UnitOfWork, actor: Actor, import_id: Id) -> Spread
 async def _cancel(work: UnitOfWork, actor: Actor, run_id: Id) -> None:
     """Rows are applied in one transaction, so a cancelled run has written none."""
     run = await run_in_workspace(work, actor.workspace_id, run_id)
-    end = endings.RunEnd(rules.DataSourceRunStatus.CANCELLED, endings.unapplied(run))
+    end = endings.RunEnd(JobStatus.CANCELLED, endings.unapplied(run))
     with suppress(endings.RunOverError):
         await endings.end_run(work, run, end, actor.principal)
         family = rules.family_of(run.data_source_id)

@@ -11,12 +11,13 @@ from models.core.access.rules import Principal, Role
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from models.messages.events.store import data_source_finished
+from models.messages.jobs.rules import JobStatus
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from models.people.members import members_with, role_of
 from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS, SourceRunRow
 from models.sources.data_source_runs.queries import columns_of_run, get_run, remarks
-from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger
+from models.sources.data_source_runs.rules import RunTrigger
 from models.sources.data_source_runs.shapes import RunColumns
 from models.sources.data_source_runs.staging import forget_rejections, log_status, unstage
 from models.sources.data_source_runs.tables import data_source_run
@@ -35,7 +36,7 @@ class RunOverError(Exception):
 class RunEnd(NamedTuple):
     """The end of a run: its counts, its result, or the problem that kept it from one."""
 
-    status: DataSourceRunStatus
+    status: JobStatus
     stats: JsonObject
     result: JsonObject | None = None
     problem: SourceProblem | None = None
@@ -53,7 +54,7 @@ async def end_run(
     now = utc_now()
     duration = round((now - began).total_seconds() * 1000)
     problem = end.problem
-    kind = ErrorKind.CANCELLED if end.status is DataSourceRunStatus.CANCELLED else None
+    kind = ErrorKind.CANCELLED if end.status is JobStatus.CANCELLED else None
     # What an import read, and signed in with, is of no use any more.
     plan = _without_input(run.plan) if run.data_source_id is None else run.plan
     closed_ids = await lifecycle.finish(
@@ -78,7 +79,7 @@ async def end_run(
         await data_source_finished(
             work, run.workspace_id, run.data_source_id, body, chain=run.chain
         )
-    if end.status is not DataSourceRunStatus.CANCELLED:
+    if end.status is not JobStatus.CANCELLED:
         await _notify(work, run, end)
     await log_status(work, run, end.status, principal)
 
@@ -182,7 +183,7 @@ async def _notify_of_columns(work: UnitOfWork, run: SourceRunRow, data_source_id
         run_id=run.id,
         data={
             "dataSourceId": str(data_source_id),
-            "status": DataSourceRunStatus.SUCCEEDED.value,
+            "status": JobStatus.SUCCEEDED.value,
             "columns": columns.model_dump(mode="json", by_alias=True),
         },
         key=f"data-source-columns/{run.id}",
@@ -203,7 +204,7 @@ async def _columns_before(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
         .where(
             data_source_run.c.workspace_id == run.workspace_id,
             data_source_run.c.data_source_id == run.data_source_id,
-            data_source_run.c.status == DataSourceRunStatus.SUCCEEDED.value,
+            data_source_run.c.status == JobStatus.SUCCEEDED.value,
             data_source_run.c.id != run.id,
         )
         .order_by(data_source_run.c.created_at.desc())
@@ -226,7 +227,7 @@ async def _last_success(work: UnitOfWork, workspace_id: Id, data_source_id: Id) 
         .where(
             data_source_run.c.workspace_id == workspace_id,
             data_source_run.c.data_source_id == data_source_id,
-            data_source_run.c.status == DataSourceRunStatus.SUCCEEDED.value,
+            data_source_run.c.status == JobStatus.SUCCEEDED.value,
         )
         .order_by(data_source_run.c.created_at.desc())
         .limit(1)
@@ -236,17 +237,17 @@ async def _last_success(work: UnitOfWork, workspace_id: Id, data_source_id: Id) 
 
 async def fail_run(work: UnitOfWork, run_id: Id, problem: SourceProblem) -> None:
     """End an open run with why it failed; one that is closed stays as it is."""
-    await _give_up(work, run_id, DataSourceRunStatus.FAILED, problem)
+    await _give_up(work, run_id, JobStatus.FAILED, problem)
 
 
 async def abandon_run(
-    work: UnitOfWork, run_id: Id, status: DataSourceRunStatus, reason: str | None = None
+    work: UnitOfWork, run_id: Id, status: JobStatus, reason: str | None = None
 ) -> bool:
     """End an open run whose execution could not continue, and remove its staged rows.
 
     False when it was closed before; what it staged is removed then, too.
     """
-    cancelled = status is DataSourceRunStatus.CANCELLED
+    cancelled = status is JobStatus.CANCELLED
     kind = ErrorKind.CANCELLED if cancelled else ErrorKind.INTERNAL
     problem = SourceProblem(kind, reason or _ABANDONED[kind])
     return await _give_up(work, run_id, status, problem)
@@ -258,9 +259,7 @@ _ABANDONED = {
 }
 
 
-async def _give_up(
-    work: UnitOfWork, run_id: Id, status: DataSourceRunStatus, problem: SourceProblem
-) -> bool:
+async def _give_up(work: UnitOfWork, run_id: Id, status: JobStatus, problem: SourceProblem) -> bool:
     run = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=SourceRunRow)
     await unstage(work, run_id)
     await forget_rejections(work, run_id)

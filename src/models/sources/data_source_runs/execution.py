@@ -17,13 +17,14 @@ from models.data.records.events import emit_written
 from models.data.records.queries import RECORD
 from models.data.records.rules.values import lead_of_copies
 from models.data.records.upserts import hold_upserts
+from models.messages.jobs.rules import JobStatus
 from models.people.members import role_of
 from models.sources.data_source_runs import application, comparison, staging, targets
 from models.sources.data_source_runs.application import Application
 from models.sources.data_source_runs.comparison import SKIPPED, UNCHANGED, UPDATED, joining_sets
 from models.sources.data_source_runs.endings import RunEnd, RunOverError, end_run
 from models.sources.data_source_runs.lifecycle import SourceRunRow, source_id_of
-from models.sources.data_source_runs.rules import DataSourceRunStatus, Stage, exceeds_guard
+from models.sources.data_source_runs.rules import Stage, exceeds_guard
 from models.sources.data_source_runs.tables import data_source_run, source_row
 from models.sources.data_sources.rules import FieldMapping, RemovedRows, WriteMode
 from models.sources.tabular.rules.conversion import RecordLines
@@ -121,7 +122,7 @@ async def succeed(
         "label": filled.label,
         "lost": run.progress.get("lost", 0),
     }
-    await end_run(work, run, RunEnd(DataSourceRunStatus.SUCCEEDED, stats, result))
+    await end_run(work, run, RunEnd(JobStatus.SUCCEEDED, stats, result))
 
 
 def counted(run: SourceRunRow, **counts: int) -> JsonObject:
@@ -319,7 +320,7 @@ async def _last_run(work: UnitOfWork, run: SourceRunRow) -> SourceRunRow | None:
         .where(
             data_source_run.c.workspace_id == run.workspace_id,
             data_source_run.c.data_source_id == run.data_source_id,
-            data_source_run.c.status == DataSourceRunStatus.SUCCEEDED.value,
+            data_source_run.c.status == JobStatus.SUCCEEDED.value,
         )
         .order_by(data_source_run.c.id.desc())
         .limit(1),
@@ -399,4 +400,4 @@ async def end_unchanged(
         "bytesFetched": received,
     }
     result = {key: value for key, value in (last.result or {}).items() if key != "reversal"}
-    await end_run(work, run, RunEnd(DataSourceRunStatus.SUCCEEDED, stats, result))
+    await end_run(work, run, RunEnd(JobStatus.SUCCEEDED, stats, result))

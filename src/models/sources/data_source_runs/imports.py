@@ -16,6 +16,7 @@ from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from models.core.lifecycle.commands import require_place
 from models.data.fields.queries import require_edit
+from models.messages.jobs.rules import JobStatus
 from models.sources.connections.store import get_connection
 from models.sources.data_source_runs import rules
 from models.sources.data_source_runs.acceptance import start_run
@@ -150,9 +151,7 @@ async def _earlier(
         sa.select(data_source_run).where(
             data_source_run.c.workspace_id == actor.workspace_id,
             condition,
-            data_source_run.c.status.not_in(
-                [rules.DataSourceRunStatus.FAILED, rules.DataSourceRunStatus.CANCELLED]
-            ),
+            data_source_run.c.status.not_in([JobStatus.FAILED, JobStatus.CANCELLED]),
         ),
         of=SourceRunRow,
     )
@@ -162,7 +161,7 @@ async def _earlier(
         raise errors.ConflictingMutationError(
             "This clientMutationId was used with a different input. Use a new one."
         )
-    if run.status != rules.DataSourceRunStatus.SUCCEEDED and run.id != run_id:
+    if run.status != JobStatus.SUCCEEDED and run.id != run_id:
         raise errors.InProgressError("The import with this clientMutationId is still running.")
     return run.id
 

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
 from models.core.purging import MAX_ROWS, Retention
+from models.messages.jobs.rules import JobStatus
 from models.sources.data_source_runs import rules
 from models.sources.data_source_runs.tables import (
     data_source_run,
@@ -69,7 +70,7 @@ async def reopen_source_run(work: UnitOfWork, run: SourceRunRow, plan: dict[str,
     """Open a run that has done nothing yet; the one of its source that is open now is closed."""
     if run.data_source_id is not None:
         others = (_run.data_source_id == run.data_source_id, _run.id != run.id)
-        cancelled = rules.DataSourceRunStatus.CANCELLED.value
+        cancelled = JobStatus.CANCELLED.value
         await replace_rows(
             work,
             data_source_run,
@@ -80,7 +81,7 @@ async def reopen_source_run(work: UnitOfWork, run: SourceRunRow, plan: dict[str,
         work,
         data_source_run,
         _run.id == run.id,
-        status=rules.DataSourceRunStatus.RUNNING.value,
+        status=JobStatus.RUNNING.value,
         plan=plan,
         progress={},
         stats={},

@@ -17,11 +17,12 @@ from models.core.openapi import documented_as
 from models.core.pagination import Listed, PageRequest
 from models.core.schedules.timetables import PassedOver, schedule_notes
 from models.data.fields.queries import database_label
+from models.messages.jobs.rules import JobStatus
 from models.sources.data_source_runs import shapes
 from models.sources.data_source_runs.documentation import ERROR_NOTES
 from models.sources.data_source_runs.lifecycle import SourceRunRow
 from models.sources.data_source_runs.queries import latest_runs, run_in_workspace, shown_of
-from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
+from models.sources.data_source_runs.rules import OPEN_RUN
 from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_sources import queries
 from models.sources.data_sources.queries import SOURCE, data_source_label, placed_data_sources
@@ -169,7 +170,7 @@ class DataSourceDetail(Shape):
     schedule: Annotated[JsonObject, documented_as("Schedule")] | None
     enabled: bool
     latest_run: shapes.DataSourceRunDetail | None = None
-    latest_status: DataSourceRunStatus | None = None
+    latest_status: JobStatus | None = None
     last_run_at: Moment | None = None
     next_run_at: Moment | None = None
     passed_over: PassedOver | None = None

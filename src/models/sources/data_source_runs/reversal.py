@@ -18,10 +18,11 @@ from models.data.records.bulk import derive_where, update_from
 from models.data.records.events import emit_written
 from models.data.records.queries import RECORD
 from models.data.records.rows import CHANGES_WITH_CREATIONS
+from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import accept_job, has_open_job
 from models.sources.data_source_runs.lifecycle import SourceRunRow, source_id_of
 from models.sources.data_source_runs.queries import run_in_workspace
-from models.sources.data_source_runs.rules import REVERTIBLE, DataSourceRunStatus
+from models.sources.data_source_runs.rules import REVERTIBLE
 from models.sources.data_source_runs.tables import data_source_run, source_row
 from models.sources.data_source_runs.targets import DENIED
 from runtime.database import UnitOfWork
@@ -43,7 +44,7 @@ async def accept_reversal(
         raise NotFoundError("run")
     if run.reverted_at is not None:
         return
-    if run.status != DataSourceRunStatus.SUCCEEDED or run.result is None:
+    if run.status != JobStatus.SUCCEEDED or run.result is None:
         raise ConflictError("Only succeeded runs can be reverted.")
     if run.completed_at is None or run.completed_at < work.now - REVERTIBLE:
         raise ConflictError(f"Runs can only be reverted for {REVERTIBLE.days} days.")
@@ -70,7 +71,7 @@ async def _was_followed(work: UnitOfWork, run: SourceRunRow) -> bool:
         data_source_run.c.workspace_id == run.workspace_id,
         data_source_run.c.data_source_id == run.data_source_id,
         data_source_run.c.created_at > run.created_at,
-        data_source_run.c.status == DataSourceRunStatus.SUCCEEDED.value,
+        data_source_run.c.status == JobStatus.SUCCEEDED.value,
         data_source_run.c.reverted_at.is_(None),
     )
     return bool(await work.scalar(sa.select(later)))

@@ -9,16 +9,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from models.core.lifecycle.rules import Lifecycle
+from models.messages.jobs.rules import JOB_LIFECYCLE, OPEN_JOB, JobStatus
 from runtime.temporal.families import Family
-
-
-class DataSourceRunStatus(StrEnum):
-    QUEUED = "queued"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
 
 
 class RunTrigger(StrEnum):
@@ -30,19 +22,11 @@ class RunTrigger(StrEnum):
     RETRY = "retry"
 
 
-_ENDS = frozenset({DataSourceRunStatus.FAILED, DataSourceRunStatus.CANCELLED})
+RUN_LIFECYCLE = JOB_LIFECYCLE
+"""A run moves as a job does."""
 
-RUN_LIFECYCLE = Lifecycle(
-    {
-        DataSourceRunStatus.QUEUED: frozenset({DataSourceRunStatus.RUNNING}) | _ENDS,
-        DataSourceRunStatus.RUNNING: frozenset({DataSourceRunStatus.SUCCEEDED}) | _ENDS,
-        DataSourceRunStatus.SUCCEEDED: frozenset(),
-        DataSourceRunStatus.FAILED: frozenset(),
-        DataSourceRunStatus.CANCELLED: frozenset(),
-    }
-)
-OPEN_RUN = RUN_LIFECYCLE.open
-RETRIED = _ENDS
+OPEN_RUN = OPEN_JOB
+RETRIED = frozenset({JobStatus.FAILED, JobStatus.CANCELLED})
 """The ends after which a run may be tried again."""
 
 

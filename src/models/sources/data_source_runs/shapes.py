@@ -10,6 +10,7 @@ from models.core.http_requests import CallableUrl, Headers
 from models.core.openapi import TEMPORAL, object_of
 from models.core.pauses.store import WAITING_FOR
 from models.data.fields.rules.fields import FieldKind
+from models.messages.jobs.rules import JobStatus
 from models.sources.data_source_runs import rules
 from models.sources.data_sources.queries import KeyField
 from models.sources.data_sources.rules import FieldMapping, TableOptions
@@ -108,7 +109,7 @@ class DataSourceRunDetail(Shape):
     id: Id
     workspace_id: Id
     data_source_id: Id
-    status: rules.DataSourceRunStatus
+    status: JobStatus
     trigger: rules.RunTrigger
     retry_of_run_id: Id | None = None
     actor_user_id: Id | None = None
@@ -209,7 +210,7 @@ class SpreadsheetImportDetail(Shape):
 
     id: Id
     workspace_id: Id
-    status: rules.DataSourceRunStatus
+    status: JobStatus
     progress: RunProgress | None = None
     stats: RunStats
     columns: RunColumns
@@ -271,7 +272,7 @@ class SourceRunState(Shape):
     `waitingForWorkerSince`, and for a connection or a host: `waitingFor`.
     """
 
-    status: rules.DataSourceRunStatus
+    status: JobStatus
     progress: RunProgress | None = None
     stats: RunStats
     columns: RunColumns

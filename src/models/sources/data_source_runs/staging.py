@@ -10,11 +10,12 @@ from sqlalchemy.dialects.postgresql import JSONB
 from models.core.access.rules import Principal, PrincipalType
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
+from models.messages.jobs.rules import JobStatus
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from models.sources.data_source_runs.comparison import SKIPPED
 from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS, SourceRunRow
-from models.sources.data_source_runs.rules import DataSourceRunStatus, Stage
+from models.sources.data_source_runs.rules import Stage
 from models.sources.data_source_runs.tables import data_source_run, run_rejection, staged_row
 from models.sources.data_sources.queries import source_item
 from models.sources.tabular.rules import rejections as tabular_rejections
@@ -52,16 +53,16 @@ def sums(counts: Mapping[str, int], more_counts: Mapping[str, int]) -> Mapping[s
 async def hold_run(work: UnitOfWork, run_id: Id) -> SourceRunRow | None:
     """The run, locked and marked as running; None when it is closed."""
     row = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=SourceRunRow)
-    if row is not None and row.status == DataSourceRunStatus.QUEUED:
+    if row is not None and row.status == JobStatus.QUEUED:
         await lifecycle.move(
             work,
             DATA_SOURCE_RUNS,
             run_id,
-            DataSourceRunStatus.RUNNING,
+            JobStatus.RUNNING,
             started_at=work.now,
             progress={"stage": Stage.FETCH.value},
         )
-        await log_status(work, row, DataSourceRunStatus.RUNNING)
+        await log_status(work, row, JobStatus.RUNNING)
     return row
 
 
@@ -200,7 +201,7 @@ async def reject_skipped(work: UnitOfWork, run: SourceRunRow) -> None:
 async def log_status(
     work: UnitOfWork,
     run: SourceRunRow,
-    status: DataSourceRunStatus,
+    status: JobStatus,
     principal: Principal | None = None,
 ) -> None:
     """Log that a run has reached a status; of an import only its requester is notified."""

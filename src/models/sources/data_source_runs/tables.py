@@ -9,6 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.core.lifecycle.commands import indexes_of_work
+from models.messages.jobs.rules import JobStatus
 from models.sources.data_source_runs import rules
 from runtime.postgresql import schema
 
@@ -29,7 +30,7 @@ class DataSourceRun(SQLModel, table=True):
         sa.UniqueConstraint("workspace_id", "id"),
         sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         schema.same_workspace("data_source_id", "data_source.id"),
-        schema.one_of("status", rules.DataSourceRunStatus),
+        schema.one_of("status", JobStatus),
         schema.one_of("trigger", rules.RunTrigger),
         sa.Index(
             "ix_data_source_run_workspace_id_data_source_id_created_at",

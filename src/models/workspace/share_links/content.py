@@ -24,6 +24,7 @@ from models.core.base import Id, JsonObject
 from models.core.pagination import page_request
 from models.data.fields.queries import load_schema
 from models.data.fields.rules.fields import TITLE_KEY, FieldKind, FieldSpec, Schema
+from models.data.forms.shapes import PublicOption
 from models.data.records.queries import query_records
 from models.data.records.shapes import RecordGroup, RecordQuery
 from models.data.views.queries import view_definition
@@ -122,7 +123,7 @@ def _field(spec: FieldSpec) -> shapes.SharedField:
         key=spec.key,
         label=spec.label,
         kind=spec.kind,
-        options=[shapes.SharedOption.model_validate(option) for option in spec.options],
+        options=[PublicOption.model_validate(option) for option in spec.options],
     )
 
 

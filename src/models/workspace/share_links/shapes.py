@@ -8,6 +8,7 @@ from models.content.items.rules import ItemKind
 from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape
 from models.core.pagination import Listed
 from models.data.fields.rules.fields import FieldKind
+from models.data.forms.shapes import PublicOption
 from models.people.api_keys import Expiry
 from models.workspace.share_links.visitors import MAX_USES
 
@@ -65,17 +66,11 @@ class SharedItem(Shape):
     color: str | None
 
 
-class SharedOption(Shape):
-    key: str
-    name: str
-    color: str
-
-
 class SharedField(Shape):
     key: str
     label: str
     kind: FieldKind
-    options: list[SharedOption]
+    options: list[PublicOption]
 
 
 class SharedRecord(Shape):
