@@ -16,7 +16,7 @@ from models.core.base import Id, Shape
 from models.core.pagination import PageRequest
 from models.data.fields.rows import DATABASE, open_databases
 from models.data.record_changes.history import RecordHistory
-from models.data.records.history import list_history
+from models.data.records.reverts import list_history
 from models.data.records.rows import CHANGES_WITH_CREATIONS
 from runtime.database import UnitOfWork
 

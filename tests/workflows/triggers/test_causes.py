@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from models.core.pauses.queries import PauseWork
 from sqlalchemy import select, text
 
 from models.automation.automation_runs.commands import keep_passed_over
@@ -24,6 +23,7 @@ from models.automation.triggers.subscribers import debounced_change, start_run
 from models.content.items.commands import archive_item
 from models.core.base import Id
 from models.core.pauses.rules import PauseSubject
+from models.core.pauses.store import PauseWork
 from models.core.schedules.commands import scheduled
 from models.core.schedules.timetables import PassedOverCounts
 from models.workspace import pauses
