@@ -14,14 +14,9 @@ from activities.turns import CallHeldError
 from models.automation.action_runs import execution
 from models.automation.action_runs.rules import PlannedStep, StepStatus
 from models.automation.actions import rules as action_rules
+from models.automation.automation_runs import calls
 from models.automation.automation_runs import rules as automation_run_rules
 from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, is_too_long
-from models.automation.automation_runs.calls import (
-    NotCallableError,
-    accept_called,
-    call_event,
-    called_run_outcome,
-)
 from models.automation.automation_runs.slots import accepted_start_request
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.graph.kinds import NodeKind
@@ -228,13 +223,13 @@ class ActionSteps:
         if failure.retryable and not attempt.last:
             return StepReply(StepState.RETRY, failure)
         try:
-            refusal = error if isinstance(error, NotCallableError) else None
+            refusal = error if isinstance(error, calls.NotCallableError) else None
             return await awaiting_database(lambda: self._fail(attempt, failure, refusal))
         except automation_run_rules.RunClosedError:
             return StepReply(StepState.CLOSED)
 
     async def _fail(
-        self, attempt: Attempt, failure: invocation.Failure, refusal: NotCallableError | None
+        self, attempt: Attempt, failure: invocation.Failure, refusal: calls.NotCallableError | None
     ) -> StepReply:
         header, step = attempt.header, attempt.step
         async with self._database.transaction() as work:
@@ -327,10 +322,10 @@ async def call_automation(
     if version is None:
         _, reason = await runnable_versions.dormant(work, header.workspace_id, config.automation_id)
         dormant = Judgement.of_dormant(reason)
-        raise NotCallableError(config.automation_id, "not_found", NOT_LIVE, dormant)
+        raise calls.NotCallableError(config.automation_id, "not_found", NOT_LIVE, dormant)
     if is_too_long(header.chain):
         loop = Judgement(EventOutcome.LOOP)
-        raise NotCallableError(config.automation_id, "loop", TOO_LONG, loop)
+        raise calls.NotCallableError(config.automation_id, "loop", TOO_LONG, loop)
     run_id = execution.called_run_id(header.run_id, step.id)
     # The caller that waits is the run whose node requested the action, if there is one.
     waiting = header.run_id if header.node is None else header.node.run_id
@@ -342,7 +337,7 @@ async def call_automation(
         chain=header.chain,
         started_by_caller=config.wait,
     )
-    accepted = await accept_called(work, header.actor, version, request)
+    accepted = await calls.accept_called(work, header.actor, version, request)
     await _keep_call(work, header, step, config.automation_id, accepted.judgement)
     if config.wait:
         return None
@@ -360,7 +355,7 @@ async def _keep_call(
 ) -> None:
     """Keep a call of a step and what became of it, for the automation that is called."""
     run_id = execution.called_run_id(header.run_id, step.id)
-    event = call_event(header.workspace_id, header.action_id, run_id, header.input)
+    event = calls.call_event(header.workspace_id, header.action_id, run_id, header.input)
     await keep(work, event, {automation_id: judgement})
 
 
@@ -382,7 +377,7 @@ async def automation_end(
     None while the run is open.
     """
     run_id = execution.called_run_id(header.run_id, step.id)
-    row = await called_run_outcome(work, header.workspace_id, run_id)
+    row = await calls.called_run_outcome(work, header.workspace_id, run_id)
     if row is not None and row.status in automation_run_rules.OPEN_RUN:
         return None
 

@@ -24,13 +24,7 @@ from models.automation.webhooks import commands as webhook_commands
 from models.automation.webhooks.receiving import receive
 from models.core.access.rules import Level, Scope
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
-from runtime.errors import (
-    ConflictError,
-    DeniedError,
-    NotFoundError,
-    RunError,
-    UnavailableError,
-)
+from runtime import errors
 
 waits_router = Router(tags=["automation runs"])
 
@@ -38,7 +32,7 @@ waits_router = Router(tags=["automation runs"])
 @waits_router.post(
     f"{RUN}/nodes/{{node}}/resume",
     access=Access(idempotent=True, cookie=True),
-    errors=[ConflictError, DeniedError],
+    errors=[errors.ConflictError, errors.DeniedError],
 )
 async def resume_node(request: ApiRequest, body: ResumeNode) -> Data[AutomationRunDetail]:
     """Decide an approval, or resume a node that waits for an event.
@@ -63,7 +57,7 @@ async def resume_node(request: ApiRequest, body: ResumeNode) -> Data[AutomationR
 @waits_router.post(
     "/v1/resume/{resumeToken}",
     access=Access(credential="none"),
-    errors=[ConflictError, TooOftenError],
+    errors=[errors.ConflictError, TooOftenError],
 )
 async def resume_by_url(request: ApiRequest, body: ResumeData) -> Data[Resumed]:
     """Resume a node that waits for an event, with the body as its data.
@@ -74,7 +68,7 @@ async def resume_by_url(request: ApiRequest, body: ResumeData) -> Data[Resumed]:
     request.services.limits.take_visit(request.scope)
     address = read_resume_token(request.services.keys, request.path_params["resumeToken"])
     if address is None:
-        raise NotFoundError("resume URL")
+        raise errors.NotFoundError("resume URL")
     return Data(
         Resumed(resumed=await wait_commands.resume_by_url(request.work, address, body.root))
     )
@@ -107,7 +101,7 @@ _CALLED: dict[str, Any] = {
             webhook_commands.WrongMethodError,
             TooOftenError,
             NoSubresourceError,
-            UnavailableError,
+            errors.UnavailableError,
         ),
         *(BindingError, ExpressionLimitError),
     ],
@@ -213,7 +207,7 @@ async def get_trigger_event() -> None:
     f"{EVENT}/replay",
     access=REPLAY,
     status_code=201,
-    errors=[RunError],
+    errors=[errors.RunError],
     calls=event_replays.replay,
 )
 async def replay_trigger_event() -> None:

@@ -19,14 +19,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs import execution, slots
-from models.automation.automation_runs.acceptance import (
-    TOO_LONG,
-    Accepted,
-    RunRequest,
-    accept,
-    is_too_long,
-)
+from models.automation.automation_runs import acceptance, execution, slots
 from models.automation.automation_runs.rules import (
     OPEN_RUN,
     ConcurrencyKeyError,
@@ -98,7 +91,7 @@ class Call:
     @property
     def is_too_deep(self) -> bool:
         """True when the chain of runs would be too long."""
-        return is_too_long(self.chain)
+        return acceptance.is_too_long(self.chain)
 
 
 def called_run_id(run_id: Id, node_id: str, scope_key: str) -> Id:
@@ -126,8 +119,8 @@ _OUTCOMES: Mapping[type[PlatformError], inbox_rules.EventOutcome] = {
 
 
 async def accept_called(
-    work: UnitOfWork, actor: Actor, version: RunnableVersion, request: RunRequest
-) -> Accepted:
+    work: UnitOfWork, actor: Actor, version: RunnableVersion, request: acceptance.RunRequest
+) -> acceptance.Accepted:
     """Accept a run that another one, or an action, asks for.
 
     Raises NotCallableError for a payload that the automation refuses, and when its concurrency
@@ -135,7 +128,7 @@ async def accept_called(
     """
     try:
         check_payload(version.trigger_config, request.payload)
-        return await accept(work, actor, version, request)
+        return await acceptance.accept(work, actor, version, request)
     except (ValidationError, RunError) as error:
         outcome = _OUTCOMES.get(type(error), inbox_rules.EventOutcome.NOT_ALLOWED)
         raise refused_call(version.automation_id, error.code, error.message, outcome) from None
@@ -175,7 +168,7 @@ async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
         message = "The input of the called automation exceeds 1 MiB."
         outcome = inbox_rules.EventOutcome.TOO_LARGE
         raise refused_call(call.automation_id, "input_too_large", message, outcome)
-    request = RunRequest(
+    request = acceptance.RunRequest(
         RunSource.AUTOMATION,
         call.payload,
         attributes=call.attributes,
@@ -225,7 +218,7 @@ async def notify_call_loop(work: UnitOfWork, call: Call) -> None:
     notice = Notice(
         kind=NotificationKind.AUTOMATION_LOOP,
         title=f"“{row.label}” was called in a loop",
-        body=TOO_LONG,
+        body=acceptance.TOO_LONG,
         item_id=row.item_id,
         run_id=caller.run_id,
         data={"automationId": str(caller.automation_id), "runId": str(caller.run_id)},

@@ -12,29 +12,13 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs.acceptance import (
-    Accepted,
-    RunRequest,
-    accept,
-    accepting_free,
-    attributes_of,
-    free_run,
-    is_free,
-)
+from models.automation.automation_runs import acceptance
 from models.automation.automation_runs.queries import RUN, run_of
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.inbox.commands import keep, keeping_start, start_values
 from models.automation.inbox.rules import EventOutcome, Judgement, Received
-from models.automation.webhooks import rules
-from models.automation.webhooks.commands import (
-    Hook,
-    UnverifiedError,
-    WebhookReceiptBody,
-    WrongMethodError,
-    call_event,
-    webhook_receipt,
-)
+from models.automation.webhooks import commands, rules
 from models.core.base import Id, JsonObject
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork, Work
@@ -42,9 +26,9 @@ from runtime.postgresql.schema import Timestamp
 from runtime.postgresql.statements import PreparedStatement
 from runtime.processes.bounded_processes import evaluate_bounded
 
-FILTERED = WebhookReceiptBody(run_id=None, status="filtered", duplicate=False)
+FILTERED = commands.WebhookReceiptBody(run_id=None, status="filtered", duplicate=False)
 """The call was valid, but the trigger's filter does not match it."""
-SKIPPED = WebhookReceiptBody(run_id=None, status="skipped", duplicate=False)
+SKIPPED = commands.WebhookReceiptBody(run_id=None, status="skipped", duplicate=False)
 """As many runs are open as the automation's concurrency allows."""
 
 
@@ -60,16 +44,16 @@ class _Key:
 class _Call:
     """A genuine call that its trigger lets through."""
 
-    hook: Hook
+    hook: commands.Hook
     run_id: Id
     payload: JsonObject
     event: Received
     key: _Key | None
 
     @property
-    def request(self) -> RunRequest:
+    def request(self) -> acceptance.RunRequest:
         """The run that it asks for."""
-        return RunRequest(RunSource.WEBHOOK, self.payload, run_id=self.run_id)
+        return acceptance.RunRequest(RunSource.WEBHOOK, self.payload, run_id=self.run_id)
 
     def claim(self, work: Work) -> dict[str, Any]:
         """The parameters of the statements of its receipt; none without a key."""
@@ -86,21 +70,21 @@ class _Call:
 
 
 async def receive(
-    database: Database, keys: KeyRing, hook: Hook, delivery: rules.Delivery, run_id: Id
-) -> WebhookReceiptBody:
+    database: Database, keys: KeyRing, hook: commands.Hook, delivery: rules.Delivery, run_id: Id
+) -> commands.WebhookReceiptBody:
     """Start the run of a call, unless the same call did so before; the inbox keeps the call.
 
     Raises WrongMethodError, UnverifiedError, and ValidationError for a body that cannot be read.
     """
     trigger = hook.trigger
     if delivery.method not in trigger.methods:
-        raise WrongMethodError(trigger.methods)
+        raise commands.WrongMethodError(trigger.methods)
     secrets = hook.secrets(keys)
     if not rules.is_genuine(trigger, secrets, delivery, hook.read_at):
-        raise UnverifiedError(basic=trigger.auth == "basic")
+        raise commands.UnverifiedError(basic=trigger.auth == "basic")
     payload = rules.read_payload(trigger, delivery)
     kept = rules.kept_call(payload, delivery, secrets)
-    event = call_event(hook.workspace_id, hook.automation_id, kept)
+    event = commands.call_event(hook.workspace_id, hook.automation_id, kept)
     if not await evaluate_bounded(lambda: rules.lets_through(trigger, payload, hook.read_at)):
         term = await evaluate_bounded(lambda: rules.unmet_term(trigger, payload, hook.read_at))
         judgement = Judgement(EventOutcome.FILTERED, detail=term)
@@ -108,7 +92,7 @@ async def receive(
             await keep(work, event, {hook.automation_id: judgement})
         return FILTERED
     call = _Call(hook, run_id, payload, event, await _key_of(hook, delivery, payload))
-    if is_free(hook.version, call.request):
+    if acceptance.is_free(hook.version, call.request):
         receipt = await _accepted_at_once(database, call)
         if receipt is not None:
             return receipt
@@ -118,7 +102,9 @@ async def receive(
     return receipt
 
 
-async def _key_of(hook: Hook, delivery: rules.Delivery, payload: JsonObject) -> _Key | None:
+async def _key_of(
+    hook: commands.Hook, delivery: rules.Delivery, payload: JsonObject
+) -> _Key | None:
     rule = rules.deduplication(hook.trigger, delivery)
     if rule is None:
         return None
@@ -126,7 +112,7 @@ async def _key_of(hook: Hook, delivery: rules.Delivery, payload: JsonObject) -> 
     return None if key is None else _Key(key, rule.window_seconds)
 
 
-_receipt = webhook_receipt.c
+_receipt = commands.webhook_receipt.c
 _run, _is_its_run = run_of(_receipt.run_id)
 _AUTOMATION_ID = sa.bindparam("automation_id", type_=_receipt.automation_id.type)
 _NOW = sa.bindparam("now", type_=Timestamp)
@@ -134,7 +120,7 @@ _THIS = (
     _receipt.automation_id == _AUTOMATION_ID,
     _receipt.key_hash == sa.bindparam("key_hash", type_=sa.LargeBinary),
 )
-_NEW = upsert(webhook_receipt).values(
+_NEW = upsert(commands.webhook_receipt).values(
     automation_id=_AUTOMATION_ID,
     key_hash=sa.bindparam("key_hash", type_=sa.LargeBinary),
     workspace_id=sa.bindparam("workspace_id", type_=_receipt.workspace_id.type),
@@ -151,18 +137,20 @@ _CLAIM_KEY = _NEW.on_conflict_do_update(
 
 _CLAIMED = _CLAIM_KEY.returning(_receipt.run_id).cte("claimed")
 _ALWAYS = sa.select(sa.literal(True).label("always")).cte("claimed")
-_ACCEPT_NEW, _ACCEPT_EVERY = (keeping_start(accepting_free(one)) for one in (_CLAIMED, _ALWAYS))
+_ACCEPT_NEW, _ACCEPT_EVERY = (
+    keeping_start(acceptance.accepting_free(one)) for one in (_CLAIMED, _ALWAYS)
+)
 """A run, its start and the kept call, with and without a key."""
 
 
-async def _accepted_at_once(database: Database, call: _Call) -> WebhookReceiptBody | None:
+async def _accepted_at_once(database: Database, call: _Call) -> commands.WebhookReceiptBody | None:
     """Accept a call whose run is free; None for one that was made before."""
     hook = call.hook
     # Before the connection is taken, which must not wait for an expression.
-    attributes = await attributes_of(hook.version, call.request)
+    attributes = await acceptance.attributes_of(hook.version, call.request)
     actor = automation_actor(hook.workspace_id, hook.automation_id)
     async with database.statement() as work:
-        run = free_run(work, actor, hook.version, call.request, call.run_id, attributes)
+        run = acceptance.free_run(work, actor, hook.version, call.request, call.run_id, attributes)
         values = {
             **run,
             **call.claim(work),
@@ -181,10 +169,10 @@ _EARLIER = PreparedStatement(
     .outerjoin(_run, sa.and_(_is_its_run, RUN.workspace_id == _receipt.workspace_id))
     .where(*_THIS)
 )
-_FORGET = PreparedStatement(sa.delete(webhook_receipt).where(*_THIS))
+_FORGET = PreparedStatement(sa.delete(commands.webhook_receipt).where(*_THIS))
 
 
-async def _judged(work: UnitOfWork, call: _Call) -> tuple[WebhookReceiptBody, Judgement]:
+async def _judged(work: UnitOfWork, call: _Call) -> tuple[commands.WebhookReceiptBody, Judgement]:
     """Accept a call step by step, unless it was made before."""
     claim = call.claim(work)
     earlier = await _claim(work, claim) if claim else None
@@ -192,7 +180,7 @@ async def _judged(work: UnitOfWork, call: _Call) -> tuple[WebhookReceiptBody, Ju
         return earlier, Judgement(EventOutcome.DUPLICATE, earlier.run_id)
     hook = call.hook
     actor = automation_actor(hook.workspace_id, hook.automation_id)
-    accepted: Accepted = await accept(work, actor, hook.version, call.request)
+    accepted: acceptance.Accepted = await acceptance.accept(work, actor, hook.version, call.request)
     if not accepted.skipped:
         return _started(accepted.run_id), accepted.judgement
     if claim:
@@ -201,14 +189,14 @@ async def _judged(work: UnitOfWork, call: _Call) -> tuple[WebhookReceiptBody, Ju
     return SKIPPED, accepted.judgement
 
 
-async def _claim(work: UnitOfWork, claim: Mapping[str, Any]) -> WebhookReceiptBody | None:
+async def _claim(work: UnitOfWork, claim: Mapping[str, Any]) -> commands.WebhookReceiptBody | None:
     """Take the key for a run. Returns the receipt of the call that has it already, or None."""
     while not await _CLAIM.execute(work, claim):
         row = await _EARLIER.first(work, claim)
         if row is not None:
-            return WebhookReceiptBody(run_id=row.run_id, status=row.status, duplicate=True)
+            return commands.WebhookReceiptBody(run_id=row.run_id, status=row.status, duplicate=True)
     return None
 
 
-def _started(run_id: Id) -> WebhookReceiptBody:
-    return WebhookReceiptBody(run_id=run_id, status=RunStatus.QUEUED, duplicate=False)
+def _started(run_id: Id) -> commands.WebhookReceiptBody:
+    return commands.WebhookReceiptBody(run_id=run_id, status=RunStatus.QUEUED, duplicate=False)
