@@ -28,6 +28,7 @@ NAMES = {
     "c_d": "C;D",
     "kg": "Weight, kg; net",
     "strasse": "Straße, 1",
+    "formula": "=E",
 }
 _OF_OPTIONS = (FieldKind.MULTI_SELECT, FieldKind.SELECT)
 
@@ -57,6 +58,12 @@ def field(kind: FieldKind) -> FieldSpec:
         (FieldKind.LOCATION, {"lat": 52.5, "lng": 13.25, "label": "Berlin (Mitte)"}),
         (FieldKind.LOCATION, {"lat": 0.00001, "lng": 180, "label": "near\nnowhere"}),
         (FieldKind.LOCATION, {"lat": 0, "lng": 0}),
+        (FieldKind.LOCATION, {"lat": -0.5, "lng": -180, "label": "-"}),
+        (FieldKind.PHONE, "+49 30 901820"),
+        (FieldKind.PHONE, "+1 (555) 010-0000"),
+        (FieldKind.SELECT, "formula"),
+        (FieldKind.MULTI_SELECT, ["formula", "a"]),
+        (FieldKind.MULTI_SELECT, ["a", "formula"]),
         (FieldKind.MULTI_SELECT, ["a_b"]),
         (FieldKind.MULTI_SELECT, ["a", "b"]),
         (FieldKind.MULTI_SELECT, ["a", "a_b", "b"]),

@@ -27,6 +27,8 @@ Convert: TypeAlias = Callable[[Cell], field_specs.FieldValue | value_conversion.
 """Gives the stored form of a cell, None for an empty one, LOST for one that has none."""
 
 _REMEMBERED = 10_000
+_ESCAPE = "'"
+"""Leads what would be a formula in a spreadsheet; a field that cannot have it is filled without."""
 _LINES = frozenset(
     {field_specs.FieldKind.EMAIL, field_specs.FieldKind.URL, field_specs.FieldKind.PHONE}
 )
@@ -78,12 +80,14 @@ def converter(spec: field_specs.FieldSpec, conventions: Conventions) -> Convert:
         if cell in cache:
             return cache[cell]
         if isinstance(value, str):
-            found = _from_text(spec, value, conventions)
+            content = _from_text(spec, value, conventions)
+            if content is value_conversion.LOST and value.startswith(_ESCAPE):
+                content = _from_text(spec, value[1:], conventions)
         else:
-            found = _typed(spec, value)
+            content = _typed(spec, value)
         if len(cache) < _REMEMBERED:
-            cache[cell] = found
-        return found
+            cache[cell] = content
+        return content
 
     return convert
 
@@ -102,6 +106,8 @@ def _text(spec: field_specs.FieldSpec) -> Convert:
         try:
             return check(spec, value.strip() if is_line else value)
         except InvalidValueError:
+            if is_line and value.startswith(_ESCAPE):
+                return _checked(spec, value[1:].strip())
             return value_conversion.LOST
 
     return convert
