@@ -28,7 +28,7 @@ PARAMETER = re.compile(r"%\(([^)]+)\)s")
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
+class _RawStatement:
     """A statement as PostgreSQL takes it, and the names of its parameters by their numbers.
 
     A text with names the driver would parse with each execution, once it is longer than 4,096
@@ -39,7 +39,7 @@ class _Sent:
     names: Sequence[str]
 
     @classmethod
-    def of(cls, text: str) -> "_Sent":
+    def of(cls, text: str) -> "_RawStatement":
         numbers: dict[str, int] = {}
 
         def numbered(match: re.Match[str]) -> str:
@@ -68,7 +68,7 @@ class _Sent:
 @dataclass(frozen=True, slots=True)
 class _Compiled:
     text: str
-    sent: _Sent
+    raw: _RawStatement
     documents: frozenset[str]
     """The parameters whose column is JSONB."""
 
@@ -100,7 +100,7 @@ class PreparedStatement(Generic[R]):
             str(name) for name, bind in compiled.binds.items() if isinstance(bind.type, JSONB)
         )
         text = _with_constants(compiled)
-        return _Compiled(text, _Sent.of(text), documents)
+        return _Compiled(text, _RawStatement.of(text), documents)
 
     @property
     def text(self) -> str:
@@ -143,7 +143,7 @@ class PreparedStatement(Generic[R]):
             name: _native(value, document=name in statement.documents)
             for name, value in parameters.items()
         }
-        return await statement.sent.run(work, values, namedtuple_row)
+        return await statement.raw.run(work, values, namedtuple_row)
 
 
 def _with_constants(compiled: SQLCompiler) -> str:
@@ -223,7 +223,7 @@ class LeadingStatement(Generic[L]):
         sent = dict(parameters)
         for number, prefetch in enumerate(prefetches):
             sent |= {f"{name}_{number}": value for name, value in prefetch.parameters.items()}
-        cursor = await joint.sent.run(work, sent, tuple_row)
+        cursor = await joint.raw.run(work, sent, tuple_row)
         rows = await cursor.fetchall()
         if not rows:
             return None
@@ -255,7 +255,7 @@ class _Joint:
             # Only an existing row has a value in this column.
             row = f"(SELECT true, of_{number}.* FROM {following}) AS row_{number}"  # noqa: S608  # compiled
             parts.append(f"LEFT JOIN LATERAL {row} ON true")
-        self.sent = _Sent.of(" ".join(parts))
+        self.raw = _RawStatement.of(" ".join(parts))
 
     def split(self, values: Sequence[Any]) -> list[Any]:
         """The row of each statement; None of one that has none."""

@@ -13,14 +13,8 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
-from models.core.expressions.rules.syntax import (
-    CLAUSE,
-    COST,
-    Message,
-    children,
-    kind_of,
-    may_be_of_doubles,
-)
+from models.core.expressions.rules import syntax
+from models.core.expressions.rules.syntax import COST, Message, children, kind_of, may_be_of_doubles
 
 ELEMENT = 16
 """The size of one value of any kind; a character more is a size of 1."""
@@ -405,9 +399,9 @@ def _probed(node: Message, of_part: OfPart, of_text: OfText) -> str | None:
 
 
 def _format_problem(text: str, values: Message) -> str | None:
-    if "%" in CLAUSE.sub("", text):
+    if "%" in syntax.CLAUSE.sub("", text):
         return "unrecognized formatting clause"
-    needed = sum(clause != "%%" for clause in CLAUSE.findall(text))
+    needed = sum(clause != "%%" for clause in syntax.CLAUSE.findall(text))
     too_few = kind_of(values) == "list" and len(values.list.elements) < needed
     return "the list is shorter than the format" if too_few else None
 
