@@ -232,6 +232,8 @@ async def test_a_replay_runs_the_event_on_the_version_that_is_named(
     assert run["source"] == "test"
     outcomes = (await only(client, space, made))["outcomes"]
     assert [one["outcome"] for one in outcomes] == ["filtered", "run", "run"]
+    summary = read(await client.get(f"{path_of(made)}/why-not"))
+    assert (summary["events"], summary["runs"]) == (1, 0), "a replay is no event"
 
 
 async def test_a_replay_says_which_values_were_not_kept(
@@ -274,6 +276,17 @@ async def test_a_replay_of_a_run_has_all_its_values(
     run = read(await client.get(f"{path_of(made)}/runs/{replayed['runId']}"))
     assert "redactedPaths" not in run["metadata"]
     assert run["triggerPayload"]["body"]["password"] == "hunter2"  # made up
+
+
+@pytest.mark.parametrize("version", [99, 2**31 - 1, 2**31, 2**53])
+async def test_a_replay_on_a_version_that_is_not_there_is_refused(
+    client: Client, space: Space, stranger: Client, version: int
+) -> None:
+    made = await make_hook(client, space)
+    read(await send(stranger, made), 202)
+    path = f"{events_of(space)}/{(await only(client, space, made))['id']}/replay"
+    body = {"automationId": made["id"], "version": version}
+    assert refusal(await client.post(path, json=body)) == (400, "validation_error")
 
 
 async def test_a_replay_is_refused_where_it_cannot_run(

@@ -154,7 +154,8 @@ async def numbered(
         sa.select(automation_version.c.id).where(
             automation_version.c.workspace_id == actor.workspace_id,
             automation_version.c.automation_id == automation_id,
-            automation_version.c.version == number,
+            # A caller may name one that is larger than the column holds.
+            automation_version.c.version == sa.literal(number, sa.BigInteger),
         )
     )
     if version_id is None:

@@ -100,8 +100,8 @@ class ReasonCount(Shape):
 class WhyNot(Shape):
     """The outcomes of an automation's events since a moment, the most frequent first.
 
-    `blocked` is the reason why no trigger starts it now. With `more`, only the newest 10,000 events
-    were counted.
+    Replays are no events of their own. `blocked` is the reason why no trigger starts it now. With
+    `more`, only the newest 10,000 events were counted.
     """
 
     automation_id: Id
@@ -434,6 +434,7 @@ async def why_not(
             _outcome.workspace_id == actor.workspace_id,
             _outcome.automation_id == automation_id,
             _outcome.received_at >= start,
+            ~_outcome.replay,
         )
         .order_by(_outcome.received_at.desc(), _outcome.event_id.desc())
         .limit(WINDOW)
