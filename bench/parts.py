@@ -15,6 +15,7 @@ from bench.console import console
 from bench.copies import copy_rates
 from bench.cost import costs
 from bench.deliveries import delivery_rate
+from bench.dry_runs import dry_run_costs
 from bench.endpoint import endpoint
 from bench.experiments import assignment_rate
 from bench.fairness import fairness
@@ -42,7 +43,7 @@ from bench.scale import scale
 from bench.starters import starter_times
 from bench.timers import due_timers, timer_starts
 from bench.webhooks import webhook_rate
-from bench.writes import dry_run_costs, write_rates
+from bench.writes import write_rates
 
 CONCURRENT = 10_000
 
@@ -220,8 +221,7 @@ async def _impact(m: Measuring) -> list[Figure]:
 async def _inbox(m: Measuring) -> list[Figure]:
     return [
         *await inbox_costs(m.platform, m.rounds, m.count),
-        *await inbox_reads(m.platform, m.rounds),
-        *await dry_run_costs(m.platform, m.rounds),
+        *await inbox_reads(m.platform, m.rounds, m.records),
     ]
 
 
@@ -250,7 +250,7 @@ PARTS: Mapping[str, Part] = {
     "webhooks": Part("signed webhook calls taken a second", _webhooks, 40),
     "reads": Part("records read a second", _reads, 40),
     "writes": Part("records written a second, in batches", _writes, 20),
-    "dry-runs": Part("milliseconds of a dry run, against its request", _dry_runs, 15),
+    "dry-runs": Part("processor time of a dry run, against its request", _dry_runs, 40),
     "starters": Part("seconds to seed a starter", _starters, 15),
     "timers": Part("timers started a second", _timers, 20),
     "feeds": Part("tickets a second, and how soon a commit reaches clients", _feeds, 40),
@@ -283,7 +283,7 @@ PARTS: Mapping[str, Part] = {
     "floods": Part(f"what a neighbour feels of {len(FLOODS)} floods", _floods),
     "restarts": Part("how soon the API answers again after a kill", _restarts),
     "console": Part("pages of the console with a million rows", _console),
-    "inbox": Part("the inbox of events, dry runs", _inbox),
+    "inbox": Part("the inbox of events", _inbox),
     "impact": Part("the impact of a field", _impact),
     "growth": Part("lists and counters with a million rows; how fast the old is removed", _growth),
     "many": Part("many runs retried, searched and counted together", _many),

@@ -1,4 +1,4 @@
-"""Writing records in batches, against COPY of the same rows alone, and trying to write them."""
+"""Writing records in batches, against COPY of the same rows alone."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -34,7 +34,7 @@ async def write_rates(
     figure = Figure("batch of 500 records vs COPY behind a bare route", "1/s", at_least=0.45)
     path = f"/v1/workspaces/{platform.connection['workspaceId']}/databases"
     database = await platform.post(path, {"label": "Writes", "fields": FIELDS})
-    rows = [{"title": f"Record {number}", "data": _data(number)} for number in range(BATCH)]
+    rows = [{"title": f"Record {number}", "data": values_of(number)} for number in range(BATCH)]
     batch = {"operations": [{"op": "create", **row} for row in rows]}
 
     async def ours() -> httpx2.Response:
@@ -50,7 +50,8 @@ async def write_rates(
     return [figure]
 
 
-def _data(number: int) -> dict[str, Any]:
+def values_of(number: int) -> dict[str, Any]:
+    """Ten values of a record."""
     return {
         "price": number * 1.5,
         "note": "Some words of a note. " * 3,
@@ -63,41 +64,6 @@ def _data(number: int) -> dict[str, Any]:
         "tags": ["a", "b"],
         "code": f"c{number}",
     }
-
-
-SINGLE = 40
-"""Records that are created one by one in a round."""
-
-
-async def dry_run_costs(platform: Platform, rounds: Rounds) -> list[Figure]:
-    """The time of requests with `Prefer: dry-run`, against the requests without it."""
-    one = Figure("dry run of one record vs its creation", "ms", at_most=1.2)
-    many = Figure("dry run of a batch of 500 vs the batch", "ms", at_most=1.2)
-    path = f"/v1/workspaces/{platform.connection['workspaceId']}/databases"
-    database = await platform.post(path, {"label": "Dry runs", "fields": FIELDS})
-    records = f"/v1/databases/{database['id']}/records"
-    rows = [{"title": f"Record {number}", "data": _data(number)} for number in range(BATCH)]
-    batch = {"operations": [{"op": "create", **row} for row in rows]}
-    calls = [(one, records, rows[0], SINGLE), (many, f"{records}/batch", batch, REPETITIONS)]
-
-    async def seconds(path: str, body: Any, times: int, headers: dict[str, str]) -> float:
-        started = time.perf_counter()
-        for _ in range(times):
-            answer = await platform.http.post(path, json=body, headers=headers)
-            answer.raise_for_status()
-        return (time.perf_counter() - started) / times * 1000
-
-    for _, place, body, _times in calls:
-        await seconds(place, body, REPETITIONS, {})
-        await seconds(place, body, REPETITIONS, _DRY_RUN)
-    for _ in rounds:
-        for figure, place, body, times in calls:
-            tried = await seconds(place, body, times, _DRY_RUN)
-            figure.add(tried, await seconds(place, body, times, {}))
-    return [one, many]
-
-
-_DRY_RUN = {"Prefer": "dry-run"}
 
 
 async def _rate(call: Callable[[], Awaitable[httpx2.Response]]) -> float:
