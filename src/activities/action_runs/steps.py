@@ -315,7 +315,7 @@ async def call_automation(
 ) -> invocation.NodeResult | None:
     """Accept a run whose payload is the action's input; None when the step waits for its end.
 
-    Raises NotCallableError for an automation that cannot be run, or not with this input.
+    Raises calls.NotCallableError for an automation that cannot be run, or not with this input.
     """
     config = action_rules.RunAutomationConfig.model_validate(parameters)
     version = await runnable_versions.live(work, header.workspace_id, config.automation_id)

@@ -219,7 +219,7 @@ async def test_the_outcome_of_every_call_is_its_planted_cause(
     for name, (config, outcomes) in CALLED.items():
         trigger = {"kind": "manual", **config}
         called = await engine.publish(DAY, triggerConfig=trigger, enabled=name != "disabled")
-        # Actions run whatever can run.
+        # Actions run any automation that can run.
         expected = ["run", "run"] if (caller, name) == ("action", "closed") else outcomes
         for place in range(len(expected)):
             if caller == "action":
@@ -246,7 +246,7 @@ async def test_a_call_at_the_end_of_a_chain_is_a_loop(goods: Listening, engine: 
     await eventually(is_over, what="the end of the circle")
 
 
-async def test_due_times_that_were_passed_over_are_told(goods: Listening) -> None:
+async def test_due_times_that_were_passed_over_are_kept(goods: Listening) -> None:
     every = await goods.automation("schedule", at_database=False, cron="0 0 1 1 *", timezone="UTC")
     async with goods.database.transaction() as work:
         schedule = await scheduled(work, AUTOMATION_SCHEDULES, every)
@@ -255,7 +255,7 @@ async def test_due_times_that_were_passed_over_are_told(goods: Listening) -> Non
     assert await told(goods, every) == Counter(["passed_over"])
 
 
-async def test_an_event_that_the_platform_gives_up_has_failed(
+async def test_an_event_that_was_tried_too_often_has_failed(
     goods: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cursed, sound = [await goods.automation("record_created") for _ in range(2)]

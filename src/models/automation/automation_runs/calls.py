@@ -19,15 +19,8 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs import acceptance, execution, slots
-from models.automation.automation_runs.rules import (
-    OPEN_RUN,
-    ConcurrencyKeyError,
-    NodeError,
-    RunSource,
-    RunStatus,
-    SlotsTakenError,
-)
+from models.automation.automation_runs import acceptance, execution, rules, slots
+from models.automation.automation_runs.rules import OPEN_RUN, NodeError, RunSource, RunStatus
 from models.automation.automation_runs.run_header import RunHeader, first_response
 from models.automation.automation_runs.tables import (
     AutomationRun,
@@ -111,8 +104,8 @@ class NotCallableError(NodeError):
 
 
 _OUTCOMES: Mapping[type[PlatformError], inbox_rules.EventOutcome] = {
-    ConcurrencyKeyError: inbox_rules.EventOutcome.INVALID,
-    SlotsTakenError: inbox_rules.EventOutcome.SKIPPED,
+    rules.ConcurrencyKeyError: inbox_rules.EventOutcome.INVALID,
+    rules.SlotsTakenError: inbox_rules.EventOutcome.SKIPPED,
     ValidationError: inbox_rules.EventOutcome.INVALID,
 }
 """The outcomes of calls that an automation refuses; of other refusals it is `not_allowed`."""

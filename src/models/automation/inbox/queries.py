@@ -100,7 +100,7 @@ class ReasonCount(Shape):
 class WhyNot(Shape):
     """The outcomes of an automation's events since a moment, the most frequent first.
 
-    Replays are no events of their own. `blocked` is the reason why no trigger starts it now. With
+    Replays are not counted. `blocked` is the reason why no trigger starts it now. With
     `more`, only the newest 10,000 events were counted.
     """
 
