@@ -51,11 +51,13 @@ def drawn(node_id: str) -> str:
 async def test_names_in_the_list_are_not_broken(
     page: Page, server: Server, person: Person, width: int
 ) -> None:
-    await person.automation(first())
+    automation_id = await person.automation(first())
     await sign_in(page, server, person.space)
     await page.show(width=width)
     await page.open(f"{person.home}/automations")
     assert await page.evaluate("document.querySelector('.table .main').offsetWidth") >= 160
+    assert await axis(page) <= 0
+    await page.open(f"{person.home}/automations/{automation_id}")
     assert await axis(page) <= 0
 
 

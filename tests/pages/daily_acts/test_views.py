@@ -69,10 +69,10 @@ async def test_the_tools_of_a_table_leave_the_tabs_their_room(page: Page, person
     await page.show(width=1280)
     await opened(page, person, database_id)
     tabs = await page.evaluate(
-        "[...document.querySelectorAll('.tabs.views a')].map(one => one.innerText)"
+        "[...document.querySelectorAll('.view-tabs .tabs a')].map(one => one.innerText)"
     )
     assert len(tabs) == len(set(tabs)) == 5
-    nav = "document.querySelector('.tabs.views')"
+    nav = "document.querySelector('.view-tabs .tabs')"
     assert await page.evaluate(f"{nav}.scrollWidth - {nav}.clientWidth") <= 1
 
 
@@ -209,7 +209,7 @@ async def test_a_view_is_duplicated_made_private_locked_moved_and_deleted(
         await press(page, label)
 
     await menu("Lock")
-    await page.until("document.querySelector('.tabs.views').innerText.includes('locked')")
+    await page.until("document.querySelector('.view-tabs .tabs').innerText.includes('locked')")
     assert (await stored(person, database_id, view_id))["locked"]
     await menu("Duplicate")
     await page.until(
@@ -221,7 +221,7 @@ async def test_a_view_is_duplicated_made_private_locked_moved_and_deleted(
     assert (copy["label"], copy["locked"]) == ("Copy of Mine", False)
     assert copy["manifest"] == {"sorts": [{"field": "price"}]}
     await menu("Make private")
-    await page.until("document.querySelector('.tabs.views').innerText.includes('private')")
+    await page.until("document.querySelector('.view-tabs .tabs').innerText.includes('private')")
     assert (await stored(person, database_id, copy["id"]))["scope"] == "personal"
     await page.evaluate("window.isBefore = true")
     await menu("Move left")

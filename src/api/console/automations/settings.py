@@ -29,7 +29,6 @@ from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.automations.schedules import preview_stored
 from models.automation.circuit_breakers import SetCircuitBreaker
 from models.automation.circuit_breakers import read_breaker as breaker_of
-from models.core.access.rules import Level
 from models.core.base import JsonObject
 from models.core.pauses.rules import PauseSubject
 from models.core.pauses.store import PauseWork, ResumeWork, answer
@@ -41,7 +40,6 @@ router = page_router()
 _AUTOMATION = AUTOMATION.removeprefix("/v1")
 _SHOW = replace(paged(WRITE), idempotent=False)
 _CHANGE = replace(paged(WRITE), joins=True)
-_COPY = replace(_CHANGE, level=Level.VIEW)
 _SHOWN_TIMES = 10
 
 

@@ -18,17 +18,10 @@ from models.sources.data_source_runs import queries
 from models.sources.data_source_runs.reversal import is_reverting
 from models.sources.data_source_runs.rules import OPEN_RUN
 from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat
-from runtime import errors
 
 router = page_router()
 
 _IMPORT = IMPORT.removeprefix("/v1")
-_REFUSALS = [
-    errors.ConflictError,
-    errors.ConflictingMutationError,
-    errors.DeniedError,
-    errors.InProgressError,
-]
 
 
 @router.get(
@@ -82,7 +75,3 @@ act(router, f"{_IMPORT}/cancel", api.cancel_import, message="Import cancelled.",
 
 
 act(router, f"{_IMPORT}/undo", api.undo_import, message="Undoing the import.", then=_IMPORT)
-
-
-def _path(request: ApiRequest) -> str:
-    return f"/workspaces/{request.workspace_id}/imports/{request.ids['importId']}"
