@@ -55,7 +55,7 @@ class Access:
     `in_trash` the resource may be in the trash. A `raw` operation takes any query and any body,
     which the endpoint finds in `call.raw_body`. What `starts_run` counts for the rate limit of run
     starts as well. The `heavy` requests of one caller take turns, as batches do. A `safe` operation
-    changes nothing (RFC 9110, 9.2.1), whatever its method: the audit log leaves it out. A `page` is
+    changes nothing (RFC 9110, 9.2.1), by any method: the audit log leaves it out. A `page` is
     served to clients that accept HTML, and takes the fields of a form as its body; its router says
     how it refuses. What scripts of pages read and do may be asked for by `cookie`, beside
     `Authorization`. Where it `prefers`, the caller may wait for the end of the work by
