@@ -63,6 +63,7 @@ SMALL = {
     "models/data/time_entries/bundle.py": "a resource in a bundle",
     # A whole subject that is small.
     "api/console/files.py": "the static files of the console, and their router",
+    "api/console/imports/routes.py": "the ends of an import; its previews are 450 lines",
     "api/console/statistics/routes.py": "the page of one resource",
     "api/pages/assets.py": "it reads the files beside it",
     "models/workspace/search.py": "a whole resource",

@@ -8,6 +8,7 @@ from models.data.database_copies.commands import DuplicateDatabase, accept_copy,
 from models.data.database_copies.rules import WAIT_SECONDS
 from models.data.database_templates import templates
 from models.data.databases import commands, field_changes, field_conversion, queries, shapes
+from models.data.databases.field_conversion import conversion_outcome
 from models.data.views import commands as view_commands
 from models.data.views import queries as view_queries
 from runtime.database import UnitOfWork
@@ -230,8 +231,7 @@ async def convert_field(
     await field_conversion.accept_conversion(*place, request.new_id, body)
 
     async def poll(work: UnitOfWork, last: bool) -> shapes.ConvertedField | None:
-        outcome = field_conversion.conversion_outcome
-        return await outcome(work, *place[1:], request.new_id, last=last)
+        return await conversion_outcome(work, *place[1:], request.new_id, last=last)
 
     return request.deferred(poll, within=CONVERSION_SECONDS)
 
