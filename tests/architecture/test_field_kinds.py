@@ -18,9 +18,9 @@ LEFT_OUT = {
         "relation rich_text rollup status timer updated_at updated_by"
     ),
     "api/console/records/cells.py": (
-        "auto_number button checkbox created_at created_by currency date datetime file json "
-        "location long_text lookup multi_select number person phone relation rich_text rollup "
-        "select status text time updated_at updated_by"
+        "auto_number button checkbox created_at created_by date datetime file json location "
+        "long_text lookup multi_select number person phone relation rich_text rollup select "
+        "status text time updated_at updated_by"
     ),
     "api/console/records/entry.py": (
         "auto_number button created_at created_by formula lookup number "

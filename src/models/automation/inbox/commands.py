@@ -57,7 +57,7 @@ _EVENTS = (
 def keeping(events: sa.CTE, verdicts: sa.FromClause = _VERDICTS) -> Insert:
     """The statement that keeps events and verdicts; `events` has the columns of `inbox_event`.
 
-    Its parameters are `now`, those of `events`, and those of `verdicts`: by default `verdicts`.
+    Its parameters are `now`, and all of `events` and `verdicts`: by default `verdicts`.
     """
     values = {
         "id": verdicts.c.id,
@@ -97,7 +97,7 @@ def keeping_start(start: sa.CTE) -> PreparedStatement[Any]:
     """The statement that keeps an event of which there is a run; its row has the outcome.
 
     `start` has the `id` of the run, and a `pause_id` where it rests. Where it is empty, nothing is
-    kept. The parameters are those of `start`, and `start_values`.
+    kept. The parameters are `start_values`, and all of `start`.
     """
     event = _received.select_from(start).cte("event")
     outcome = sa.case(
@@ -120,7 +120,7 @@ def keeping_start(start: sa.CTE) -> PreparedStatement[Any]:
 
 
 def start_values(work: Work, event: rules.Received, automation_id: Id) -> dict[str, Any]:
-    """The parameters of `keeping_start` beside those of the start."""
+    """The parameters of `keeping_start` beside all of its start."""
     own = {"outcome_id": rules.outcome_id(event.id, automation_id), "automation_id": automation_id}
     return {**_event_values(work, event), **own}
 
