@@ -108,4 +108,4 @@ lock: ## Resolve the lock files anew; needs uv.
 		- --output-file requirements-uv.lock
 
 clean: ## Remove the environment and the caches; the state directory stays.
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

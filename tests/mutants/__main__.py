@@ -1,8 +1,7 @@
 """Break a sample of lines, one at a time, and print those that no test notices.
 
 `make mutants ARGS="--count 400 --seed 1"`. Each line is broken in a copy of the project. The tests
-are those that mirror the module and the operations of its resource, those of promised bounds, and
-those of its domain.
+are those of `make test` that execute the line. They are recorded first, by all tests once.
 """
 
 import argparse
@@ -16,7 +15,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
 from pathlib import Path
@@ -25,27 +24,21 @@ from queue import Queue
 # The server of this process serves the tests of every change: to start one takes seconds.
 os.environ["PYTEST_XDIST_TESTRUNUID"] = uuid.uuid4().hex
 
+from tests.mutants.covering import Covering, nearest_first, recorded
 from tests.mutants.sample import ROOT, Mutation, sampled
 from tests.support.postgres import migrated_database
 
 EQUAL = Path(__file__).with_name("equal.txt")
 """Changes without effect, one a line: path, line as it is, and line as it becomes."""
-NO_TESTS = 5
-"""The exit code of pytest when it ran no test."""
+OUTCOMES = frozenset({-signal.SIGSEGV, -signal.SIGABRT, 0, 1, 2})
+"""Exit codes that tell of a change: of pytest, if tests passed, failed or were not imported."""
 SECONDS = 600
 """For the tests of one change. A change whose tests take longer is noticed: they hang."""
 MEMORY = 8 << 30
 """Bytes of address space of a test process: a broken bound may ask for all there is."""
 COPIED = ("src", "tests", "docs", "temporal", "pyproject.toml", "openapi.json", "CONTRIBUTING.md")
-BOUNDS = ("tests/contract/test_limits.py", "tests/api/test_openapi.py")
-"""Tests of bounds that the documents promise, wherever they are declared."""
-NEAREST: Mapping[str, tuple[str, ...]] = {
-    "src/workflows/policies.py": ("tests/workflows/test_policies.py",),
-    "src/runtime/outbound_policy.py": ("tests/runtime/test_outbound_policy.py", "tests/runtime"),
-    "src/runtime/keyed_limiter.py": ("tests/runtime/test_keyed_limiter.py", "tests/runtime"),
-    "src/api/kernel/limits.py": ("tests/api/kernel/test_rate_limits.py", "tests/api/kernel"),
-}
-"""Tests of modules outside of the models, the nearest first."""
+BATCHES = (60, 600, 100_000)
+"""Tests of one process: few of the nearest notice most changes."""
 
 
 def main() -> int:
@@ -62,8 +55,8 @@ def main() -> int:
         copies: Queue[Path] = Queue()
         for number in range(options.workers):
             copies.put(_copy(Path(scratch) / str(number)))
-        deepest = 3 if options.nearest else None
-        outcomes = pool.map(lambda one: _is_noticed(one, copies, deepest), mutations)
+        covering = recorded(copies.queue[0], 2 * options.workers)
+        outcomes = pool.map(lambda one: _is_noticed(one, copies, covering), mutations)
         for number, mutation, is_noticed in zip(count(1), mutations, outcomes, strict=False):
             survivors += not is_noticed
             _say(f"{number} {'noticed' if is_noticed else 'SURVIVED'} {_name(mutation)}")
@@ -76,7 +69,6 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--count", type=int, default=400, help="lines that are broken")
     parser.add_argument("--seed", type=int, default=1, help="the sample")
-    parser.add_argument("--nearest", action="store_true", help="leave out the tests of the domain")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--at-least", type=float, default=92.0, help="percent that is noticed")
     return parser.parse_args()
@@ -105,12 +97,14 @@ def _copy(place: Path) -> Path:
     return place
 
 
-def _is_noticed(mutation: Mutation, copies: Queue[Path], deepest: int | None) -> bool:
+def _is_noticed(mutation: Mutation, copies: Queue[Path], covering: Covering) -> bool:
     """True if a test fails, cannot be imported, or does not end."""
+    tests = iter(nearest_first(covering.tests(mutation.path, mutation.line), mutation.path))
     copy = copies.get()
     try:
         with _broken(mutation, copy):
-            return any(_fails(copy, tests) for tests in islice(suites(mutation.path), deepest))
+            batches = (list(islice(tests, size)) for size in BATCHES)
+            return any(_fails(copy, batch) for batch in batches if batch)
     finally:
         copies.put(copy)
 
@@ -129,25 +123,13 @@ def _broken(mutation: Mutation, copy: Path) -> Iterator[None]:
         module.write_bytes(original)
 
 
-def suites(path: str) -> Iterator[Sequence[str]]:
-    """Folders and files of tests of a module, the nearest first."""
-    if path in NEAREST:
-        yield from ([place] for place in NEAREST[path])
-        return
-    _, _, domain, resource_name, *_ = Path(path).with_suffix("").parts
-    for kind in ("models", "api"):
-        own = sorted((ROOT / "tests" / kind / domain).glob(f"*{resource_name.removesuffix('s')}*"))
-        if own:
-            yield [str(one.relative_to(ROOT)) for one in own]
-    yield BOUNDS
-    yield [f"tests/models/{domain}"]
-
-
 def _fails(copy: Path, tests: Sequence[str]) -> bool:
+    listed = copy / "tests.txt"
+    listed.write_text("\n".join(tests), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-n", "0"]
     environment = os.environ | {"PYTHONPATH": f"{copy}{os.pathsep}{copy / 'src'}"}
     process = subprocess.Popen(  # our own interpreter and files
-        [*command, "-m", "not long", *tests],
+        [*command, f"@{listed}"],
         cwd=copy,
         env=environment,
         stdout=subprocess.DEVNULL,
@@ -163,7 +145,7 @@ def _fails(copy: Path, tests: Sequence[str]) -> bool:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    assert code != NO_TESTS, f"there are no tests in {tests}"
+    assert code in OUTCOMES, f"pytest ended with {code} for {tests[:3]}"
     return code != 0
 
 
