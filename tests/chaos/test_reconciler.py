@@ -370,6 +370,7 @@ async def test_a_restarted_run_keeps_what_operators_see(engine: Engine) -> None:
         "resourceId": str(automation.id),
         "source": "schedule",
         "weight": 1,
+        "signal": "admitted",
     }
     await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
     described = await execution(engine, run_id).describe()
