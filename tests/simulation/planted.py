@@ -131,7 +131,6 @@ def cancel_keeps_the_slot(patch: Patch) -> None:
 
 def ends_keep_the_slot(patch: Patch) -> None:
     patch.setattr(execution, "slots", _with(slots, hand_on=_nothing))
-    patch.setattr(execution, "slots", _with(slots, hand_on=_nothing))
 
 
 def a_slot_too_many_is_handed_on(patch: Patch) -> None:
