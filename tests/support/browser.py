@@ -100,21 +100,21 @@ class Page:
         return str(await self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText"))
 
     async def click(self, selector: str) -> None:
-        """A click of the mouse in the middle of an element that does not move any more."""
+        """A click of the mouse in the middle of an element that is enabled and does not move."""
         place = (
             f"(() => {{ const one = document.querySelector({json.dumps(selector)});"
             " one.scrollIntoView({block: 'nearest', inline: 'nearest'});"
             " const at = one.getBoundingClientRect();"
-            " return [at.x + at.width / 2, at.y + at.height / 2]; })()"
+            " return [at.x + at.width / 2, at.y + at.height / 2, one.matches(':disabled')]; })()"
         )
         boxes: list[Any] = []
 
         async def has_stopped() -> bool:
             with suppress(ProtocolError):
                 boxes.append(await self.evaluate(place))
-            return len(boxes) > 1 and boxes[-1] == boxes[-2]
+            return len(boxes) > 1 and boxes[-1] == boxes[-2] and not boxes[-1][2]
 
-        await eventually(has_stopped, what=f"{selector} that does not move")
+        await eventually(has_stopped, what=f"{selector} that is enabled and does not move")
         box = boxes[-1]
         for kind in ("mousePressed", "mouseReleased"):
             await self.send(
