@@ -26,6 +26,7 @@ from api.console.rendering import page, see_other
 from api.console.shell import Shell, shell_of
 from api.console.words import plain, queried, sentence_case
 from api.console.workspace.settings import Notice, frame_of, turning
+from api.kernel.awaited_work import Deferred
 from api.kernel.operation import Access, Endpoint
 from api.kernel.routing import ApiRequest, Cursor, Router, route_of
 from models.core.base import JsonObject
@@ -379,13 +380,17 @@ def _declare(  # the parts of a declaration
 async def _called(
     endpoint: Endpoint, request: ApiRequest, body: object = None, **values: object
 ) -> Stored:
-    """The data that an operation answers to this body and these values of its query."""
+    """The data that an operation answers to this body and these values of its query.
+
+    None where a job gives the answer: pages do not wait for it, but show that it runs.
+    """
     operation = route_of(endpoint).operation
     if operation.request_name is not None:
         values[operation.request_name] = request
     if operation.body is not None:
         values[operation.body.name] = body
-    return (await operation.endpoint(**values)).data
+    answer = await operation.endpoint(**values)
+    return None if isinstance(answer, Deferred) else answer.data
 
 
 def _shape(operation: Endpoint) -> type[BaseModel]:
