@@ -32,7 +32,7 @@ async def test_an_administrator_follows_approves_and_starts_a_run(
     await sign_in(page, server, space)
     await page.open(f"{server.url}{run['pageUrl']}")
     await page.until(f"{STATUS} === 'awaiting review'")
-    await page.write("#decisions input[name=words]", "Counts compared.")
+    await page.write("#decisions input[name=note]", "Counts compared.")
     await page.screenshot(screens / "legacy-import-review.png")
     await page.click("form[action$='/approve'] button")
     await page.until(f"{STATUS} === 'approved'")

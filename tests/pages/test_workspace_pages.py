@@ -357,7 +357,7 @@ async def test_the_documentation_is_searched_by_keyboard(
     await page.screenshot(screens / "docs-narrow.png")
     await page.click("a.console")
     await page.until("location.pathname === '/sign-in'")
-    assert await page.evaluate("document.querySelector('a[href=\"/docs\"]') !== null")
+    await page.until("document.querySelector('a[href=\"/docs\"]') !== null")
 
 
 async def tab_to(page: Page, label: str) -> None:
