@@ -13,7 +13,12 @@ from runtime.postgresql.sessions import STRAIGHT
 from runtime.postgresql.statements import PARAMETER
 
 Statement = tuple[str, Any]
-"""The text of a statement, and its parameters."""
+"""The text of a statement, and its parameters: by name, or a list of those with a number."""
+
+
+def text_of(query: str | bytes) -> str:
+    """The text of a statement; prepared ones are sent as bytes."""
+    return query if isinstance(query, str) else query.decode()
 
 
 @contextmanager
@@ -26,8 +31,8 @@ def recorded_statements(
     whole = psycopg.AsyncCursor.execute
 
     async def execute(self: Any, query: Any, parameters: Any = None, **options: Any) -> Any:
-        if isinstance(query, str) and re.match(words, query):
-            statements.append((query, parameters))
+        if isinstance(query, str | bytes) and re.match(words, text_of(query)):
+            statements.append((text_of(query), parameters))
         return await whole(self, query, parameters, **options)
 
     with patch.context() as context:
@@ -58,7 +63,9 @@ async def prepare(connection: psycopg.AsyncConnection[Any], statement: Statement
     """Prepare a statement; gives the one that executes it with its parameters."""
     text, parameters = statement
     await connection.execute(f"PREPARE one AS {numbered_parameters(text)}")
-    values = [sql.Literal(parameters[name]) for name in dict.fromkeys(PARAMETER.findall(text))]
+    if not isinstance(parameters, list):
+        parameters = [parameters[name] for name in dict.fromkeys(PARAMETER.findall(text))]
+    values = [sql.Literal(value) for value in parameters]
     return sql.SQL("EXECUTE one({})").format(sql.SQL(", ").join(values)).as_string(connection)
 
 
@@ -85,7 +92,8 @@ def whole_scans(plan: Any, *, limited: bool = False) -> Iterator[str]:
 async def rows_read(connection: psycopg.AsyncConnection[Any], statement: Statement) -> float:
     """Execute a statement again, and count the rows that its scans look at."""
     text, parameters = statement
-    cursor = await connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", parameters)
+    kind = psycopg.AsyncRawCursor if isinstance(parameters, list) else psycopg.AsyncCursor
+    cursor = await kind(connection).execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", parameters)
     row = await cursor.fetchone()
     assert row is not None
     return sum(_scanned(row[0][0]["Plan"]))

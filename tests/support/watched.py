@@ -5,8 +5,9 @@ single statements are seen as well as SQLAlchemy's.
 """
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import wraps
 from typing import Any, Self
 
 import psycopg
@@ -17,6 +18,7 @@ from typing_extensions import override
 from runtime.database import Database, SingleStatement, Transaction
 from runtime.postgresql.sessions import LIMITS, BoundedConnection
 from tests.support.patience import ENOUGH
+from tests.support.plans import text_of
 
 _TRANSACTION = re.compile(
     r"\s*(COMMIT|END|BEGIN|START\s+TRANSACTION|PREPARE\s+TRANSACTION)\b", re.IGNORECASE
@@ -35,7 +37,6 @@ class _Connection(BoundedConnection):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.cursor_factory = _Cursor
         self.may_commit = False
 
     @classmethod
@@ -55,25 +56,28 @@ class _Connection(BoundedConnection):
 
     def watch(self, query: Any) -> None:
         """Note a statement that ends a transaction, or that commits what it writes by itself."""
-        text = query.as_string(self) if isinstance(query, sql.Composable) else str(query)
+        text = query.as_string(self) if isinstance(query, sql.Composable) else text_of(query)
         if _TRANSACTION.match(text) or (
             self.autocommit and not self.may_commit and _WRITE.search(text)
         ):
             self.stray_commits.append(text)
 
 
-class _Cursor(psycopg.AsyncCursor[Any]):
-    """Shows its connection every statement."""
+def _watched(execute: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of cursors that shows a watched connection each statement before it is sent."""
 
-    @override
-    async def execute(self, query: Any, *arguments: Any, **options: Any) -> Any:
-        self.connection.watch(query)  # type: ignore[attr-defined]  # it is a _Connection
-        return await super().execute(query, *arguments, **options)
+    @wraps(execute)
+    async def watched(cursor: Any, query: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(cursor.connection, _Connection):
+            cursor.connection.watch(query)
+        return await execute(cursor, query, *arguments, **options)
 
-    @override
-    async def executemany(self, query: Any, *arguments: Any, **options: Any) -> None:
-        self.connection.watch(query)  # type: ignore[attr-defined]  # it is a _Connection
-        await super().executemany(query, *arguments, **options)
+    return watched
+
+
+# Prepared statements make cursors of a class of their own, which inherits these methods.
+for _name in ("execute", "executemany"):
+    setattr(psycopg.AsyncCursor, _name, _watched(getattr(psycopg.AsyncCursor, _name)))
 
 
 class WatchedDatabase(Database):

@@ -17,6 +17,7 @@ from models.content.items.tables import item, item_grant
 from models.core.access.rules import Level, Role, Scope
 from tests.support.client import Client
 from tests.support.items import children, make, make_item, read, refused, titles
+from tests.support.plans import text_of
 from tests.support.spaces import Space
 
 BESIDE = ("INSERT INTO request_log", "UPDATE api_key")
@@ -31,7 +32,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     async def counting(cursor: Any, query: Any, *arguments: Any, **options: Any) -> Any:
         # An empty one tries a connection that was idle.
-        if query and not str(query).startswith(BESIDE):
+        if query and not text_of(query).startswith(BESIDE):
             statements.append(query)
         return await execute(cursor, query, *arguments, **options)
 

@@ -83,7 +83,7 @@ async def test_a_blocked_workspace_is_left_out_and_others_are_imported_and_rolle
     await send(visitor, own(page, "Other"), path, selected="false")
     page = await reached(visitor, path, "awaiting review")
     assert ">Include<" in entry(page, name)
-    await send(visitor, f"{path}/approve", path, words="Counts compared.")
+    await send(visitor, f"{path}/approve", path, note="Counts compared.")
     page = await reached(visitor, path, "approved")
     assert "Counts compared." in page
     await send(visitor, f"{path}/start", path)
@@ -92,7 +92,7 @@ async def test_a_blocked_workspace_is_left_out_and_others_are_imported_and_rolle
     assert path in (await visitor.get("/legacy-imports")).text
     without = await visitor.send_form(f"{path}/rollback", path)
     assert without.status_code == 400
-    await send(visitor, f"{path}/rollback", path, words="Not yet")
+    await send(visitor, f"{path}/rollback", path, reason="Not yet")
     page = await reached(visitor, path, "rolled back")
     assert ("Not yet" in page, "noscript" in page) == (True, False)
 
@@ -131,7 +131,7 @@ async def test_a_run_is_checked_again_and_cancelled(visitor: Visitor) -> None:
     await reached(visitor, path, "awaiting review")
     await send(visitor, f"{path}/dry-run", path)
     await reached(visitor, path, "awaiting review")
-    await send(visitor, f"{path}/cancel", path, words="The wrong one.")
+    await send(visitor, f"{path}/cancel", path, reason="The wrong one.")
     page = await reached(visitor, path, "cancelled")
     assert "The wrong one." in page
     assert f'action="{path}/' not in page

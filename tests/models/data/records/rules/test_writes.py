@@ -47,7 +47,7 @@ def change(
 
 
 def test_a_stored_record_has_the_columns_of_its_table() -> None:
-    of_history = {"creation_principal_type", "creation_run_id"}
+    of_history = {"creation_principal_type", "creation_run_id", "creation_node_id"}
     assert {*StoredRecord._fields, *of_history} == {column.name for column in record.c}
 
 
