@@ -87,7 +87,9 @@ async def test_a_notification_arrives_by_mail(engine: Engine, post_office: PostO
     assert await fate(engine, delivery_id) is ActivityExecutionStatus.COMPLETED
     ((arrived),) = await mails(engine, post_office, user_id)
     assert arrived.message["Subject"] == "Tea is ready"
-    assert arrived.message.get_content().strip() == "Come down."
+    text, _, foot = arrived.message.get_content().replace("\r\n", "\n").partition("\n\n-- \n")
+    assert text == "Come down."
+    assert f"/workspaces/{engine.actor.workspace_id}/settings/notifications" in foot
     assert str(delivery_id) in arrived.message["Message-ID"]
 
 
