@@ -25,7 +25,6 @@ async def operations(client: Client, path: str) -> list[dict[str, Any]]:
     return list(read(await client.get(path))["runOperations"])
 
 
-@pytest.mark.long
 async def _replay_all(client: Client, space: Space, shell: Shell, automation_id: str) -> None:
     """Preview, decline and carry out a replay of every event that fits."""
     everything = ("events", "replay", "--all", "--automation", automation_id, "--text", "17")
@@ -44,6 +43,7 @@ async def _replay_all(client: Client, space: Space, shell: Shell, automation_id:
     assert "1 of 1: 1 started, 0 skipped, 0 failed." in ended.out
 
 
+@pytest.mark.long
 async def test_events_are_listed_shown_and_replayed(
     client: Client, space: Space, settings: Settings, tmp_path: Path
 ) -> None:

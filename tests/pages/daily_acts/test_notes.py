@@ -14,7 +14,7 @@ from tests.support.person import Person, axis, sign_in, tab_to, violations
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = [pytest.mark.takes(seconds=40)]
+pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
 
 @pytest.fixture
