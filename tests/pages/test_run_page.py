@@ -49,6 +49,7 @@ async def ended(page: Page, how: str = "succeeded") -> None:
     await page.until("document.getElementById('live').hidden")
 
 
+@pytest.mark.long
 async def test_a_person_follows_a_run_to_its_end(
     page: Page, server: Server, automations: Person, serve: Serve, screens: Path
 ) -> None:

@@ -192,6 +192,7 @@ _WRAPPED = b'{"order items": [{"code": "a", "qty": 1}], "warnings": []}'
 _TABLE = b"code,qty\na,1\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("form", "before", "answer"),
     [
@@ -220,6 +221,7 @@ async def test_an_answer_of_another_kind_adds_neither_rows_nor_fields(
     assert (again.status, await goods.records()) == ("succeeded", {"a": {"qty": 2}}), again
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "key", ["items", "order items", "soap:Body", "@odata.value", "ü", "d'x", "*", ""]
 )

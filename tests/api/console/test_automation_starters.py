@@ -35,6 +35,7 @@ def test_there_is_a_starter_for_many_jobs() -> None:
     assert all(len(one.tables) <= 2 for one in ALL.values())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", WITH_NODES)
 async def test_each_starter_can_be_published(
     client: Client, space: Space, owner: Visitor, key: str

@@ -99,6 +99,7 @@ async def by_kind(client: Client, space: Space, goods: str, kind: FieldKind) -> 
     return FORMS.get(kind, ({}, {}))[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", FieldKind)
 async def test_every_kind_is_made_by_its_form(
     client: Client, owner: Visitor, space: Space, goods: str, kind: FieldKind

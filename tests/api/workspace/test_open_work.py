@@ -78,6 +78,7 @@ async def run_operations(client: Client, space: Space) -> Start:
     return lambda: client.post(f"{space.path}/run-operations", json=body)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("starting", "place"),
     [
