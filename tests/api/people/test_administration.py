@@ -63,7 +63,9 @@ async def test_the_audit_log_leaves_out_what_changes_nothing(client: Client, spa
     note = database["fields"][1]
     made = await publish(client, space, graph=graph(node("a", "transform", output={})))
     automation = f"{space.path}/automations/{made['id']}"
-    before = len((await audit(client, space, 2))["entries"])
+    # A database, an automation, and its publication.
+    before = len((await audit(client, space, 3))["entries"])
+    assert before == 3
     read(await client.post(f"{place}/records/query", json={}))
     preview = {"kind": "long_text", "preview": True}
     read(await client.post(f"{place}/fields/{note['id']}/convert", json=preview))
