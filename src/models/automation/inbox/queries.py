@@ -101,7 +101,7 @@ class WhyNot(Shape):
     """The outcomes of an automation's events since a moment, the most frequent first.
 
     Replays are not counted. `blocked` is the reason why no trigger starts it now. With
-    `more`, only the newest 10,000 events were counted.
+    `more`, only the newest 10,000 events and replays were looked at.
     """
 
     automation_id: Id
@@ -123,6 +123,7 @@ class _Row(Protocol):
 
 class _CountRow(Protocol):
     outcome: str
+    outcomes: int
     events: int
     last_at: datetime
     event_id: Id
@@ -429,40 +430,40 @@ async def why_not(
     """The outcomes of an automation's events since a moment, by default of a day."""
     start = since or work.now - timedelta(days=1)
     newest = (
-        sa.select(_outcome.outcome, _outcome.received_at, _outcome.event_id)
+        sa.select(_outcome.outcome, _outcome.received_at, _outcome.event_id, _outcome.replay)
         .where(
             _outcome.workspace_id == actor.workspace_id,
             _outcome.automation_id == automation_id,
             _outcome.received_at >= start,
-            ~_outcome.replay,
         )
         .order_by(_outcome.received_at.desc(), _outcome.event_id.desc())
         .limit(WINDOW)
         .subquery("newest")
     )
+    events = sa.func.count().filter(~newest.c.replay)
     latest = sa.func.array_agg(
         aggregate_order_by(newest.c.event_id, newest.c.received_at.desc(), newest.c.event_id.desc())
     )
     rows = await work.rows(
         sa.select(
             newest.c.outcome,
-            sa.func.count().label("events"),
-            sa.func.max(newest.c.received_at).label("last_at"),
-            latest[1].label("event_id"),
+            sa.func.count().label("outcomes"),
+            events.label("events"),
+            sa.func.max(newest.c.received_at).filter(~newest.c.replay).label("last_at"),
+            latest.filter(~newest.c.replay)[1].label("event_id"),
         )
         .group_by(newest.c.outcome)
-        .order_by(sa.func.count().desc(), newest.c.outcome),
+        .order_by(events.desc(), newest.c.outcome),
         of=_CountRow,
     )
-    events = sum(row.events for row in rows)
     return WhyNot(
         automation_id=automation_id,
         since=start,
         blocked=await runnable_versions.blocked(work, actor, automation_id),
-        events=events,
+        events=sum(row.events for row in rows),
         runs=sum(row.events for row in rows if row.outcome in WITH_RUN),
-        more=events >= WINDOW,
-        reasons=[_counted(row) for row in rows],
+        more=sum(row.outcomes for row in rows) >= WINDOW,
+        reasons=[_counted(row) for row in rows if row.events],
     )
 
 
