@@ -112,6 +112,14 @@ class Option:
         }
 
 
+@dataclass(slots=True)
+class _Branch:
+    """The name that ends here, if one does, and the branches of longer names by their next part."""
+
+    name: str = ""
+    branches: "dict[str, _Branch]" = field(default_factory=dict)
+
+
 def _parts(text: str) -> list[str]:
     """The parts of a text between separators of names, and the separators."""
     return [part if part == "\n" else part.strip() for part in _SEPARATORS.split(text)]
@@ -200,10 +208,16 @@ class FieldSpec:
         return frozenset(name for name, count in names.items() if count > 1)
 
     @cached_property
-    def _names_of_parts(self) -> dict[tuple[str, ...], str]:
-        """The names that have separators, by their parts in small letters."""
-        parts = {tuple(_parts(option.name.casefold())): option.name for option in self.options}
-        return {several: name for several, name in parts.items() if len(several) > 1}
+    def _names_by_parts(self) -> _Branch:
+        """A tree of the names that have separators, by their parts in small letters."""
+        tree = _Branch()
+        for option in self.options:
+            branch, parts = tree, _parts(option.name.casefold())
+            for part in parts if len(parts) > 1 else ():
+                branch = branch.branches.setdefault(part, _Branch())
+            if branch is not tree:
+                branch.name = option.name
+        return tree
 
     def names_in(self, text: str) -> list[str]:
         """The names of options in a text, between commas, semicolons or line breaks.
@@ -211,13 +225,16 @@ class FieldSpec:
         The name of an option of the field may have such signs itself; the longest one counts.
         """
         parts = _parts(text)
-        small = _parts(text.casefold()) if self._names_of_parts else parts
-        longest = max(map(len, self._names_of_parts), default=1)
+        tree = self._names_by_parts
+        small = _parts(text.casefold()) if tree.branches else parts
         names, at = list[str](), 0
         while at < len(parts):
-            ends = range(at + longest, at + 1, -2)
-            known = ((self._names_of_parts.get(tuple(small[at:end])), end) for end in ends)
-            name, end = next((each for each in known if each[0]), (parts[at], at + 1))
+            name, end = parts[at], at + 1
+            branch, place = tree, at
+            while place < len(small) and (longer := branch.branches.get(small[place])) is not None:
+                branch, place = longer, place + 1
+                if branch.name:
+                    name, end = branch.name, place
             names += [name] if name else []
             at = end + 1
         return names
