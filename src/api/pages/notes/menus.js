@@ -144,7 +144,7 @@ export async function databaseAndView(page) {
   if (!first) return null;
   const { views } = await call("GET", `/workspaces/${page.workspaceId}/databases/${first.databaseId}/facts`);
   const shown = views.filter((one) => one.kind !== "form");
-  const second = await ask({ title: "View", action: "Insert", fields: [{ name: "viewId", label: "View", options: [{ key: "", label: "No view" }, ...shown.map((one) => ({ key: one.id, label: one.label }))] }] });
+  const second = await ask({ title: "View", action: "Insert", fields: [{ name: "viewId", label: "View", options: [{ key: "", label: "Whole table" }, ...shown.map((one) => ({ key: one.id, label: one.label }))] }] });
   return second ? { databaseId: first.databaseId, ...(second.viewId ? { viewId: second.viewId } : {}) } : null;
 }
 

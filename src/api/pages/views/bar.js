@@ -330,7 +330,7 @@ export const ViewBar = {
       return h("div", { class: "view-bar" }, [
         h("div", { class: "view-tabs" }, [
           h("nav", { class: "tabs views", "aria-label": "Views", onVnodeMounted: showTab }, [
-            h("a", { href: addressOf(), "aria-current": store.view ? undefined : "true" }, "No view"),
+            h("a", { href: addressOf(), "aria-current": store.view ? undefined : "true" }, "Whole table"),
             ...facts.views.map((one) => tab(one, store)),
           ]),
           facts.canEditViews && store.view ? h(Panel, { name: "view-menu", label: "⋯", title: `View ${store.view.label}`, small: true }, { default: ({ close }) => viewMenu(store, { mayEdit: mayEdit.value, dialog, run, close }) }) : null,
