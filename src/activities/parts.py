@@ -7,11 +7,10 @@ from functools import cached_property
 
 from temporalio.client import Client
 
-from activities.authorizations import TokenEndpoints, Tokens
-from activities.automation_runs.nodes.effects import Secrecy, effects_by_kind
+from activities.automation_runs.nodes import effects
 from activities.automation_runs.nodes.invocation import Effect, Transaction
-from activities.automation_runs.nodes.writes import RecordNodes, notify_members
 from activities.automation_runs.runs import GraphCache, RunCache
+from activities.connections import TokenEndpoints, Tokens
 from activities.deliveries.push import Pusher
 from activities.language_model.asking import LanguageModel
 from activities.outbox.relay import RunStarts
@@ -82,17 +81,22 @@ class Parts:
     @cached_property
     def writes(self) -> Mapping[str, Transaction]:
         """The nodes that write to our own tables; a kind of such nodes adds its line."""
-        return {**RecordNodes(self.keys).transactions(), NodeKind.NOTIFY: notify_members}
+        return {
+            **effects.RecordNodes(self.keys).transactions(),
+            NodeKind.NOTIFY: effects.notify_members,
+        }
 
     @cached_property
     def effects(self) -> Mapping[str, Effect]:
         """The nodes whose effect leaves the machine, which they keep secrets from their run."""
-        return Secrecy(self.database, self.keys).around(self.calls)
+        return effects.Secrecy(self.database, self.keys).around(self.calls)
 
     @cached_property
     def calls(self) -> Mapping[str, Effect]:
         """The same without their guard, as each is written."""
-        return effects_by_kind(self.database, self.keys, self.outbound, self.mail, self.store)
+        return effects.effects_by_kind(
+            self.database, self.keys, self.outbound, self.mail, self.store
+        )
 
     @cached_property
     def token_endpoints(self) -> TokenEndpoints:

@@ -7,8 +7,8 @@ from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
 from models.automation.run_operations.commands import end_operation
 from models.automation.run_operations.execution import advance
+from models.automation.run_operations.queries import RUN_OPERATIONS
 from models.automation.run_operations.rules import OperationRow, OperationStatus
-from models.automation.run_operations.tables import RUN_OPERATIONS
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from runtime.database import Database, UnitOfWork

@@ -37,7 +37,7 @@ from models.core.schedules.commands import ScheduleTable, scheduled, set_next_ru
 from models.core.schedules.plans import ALL_YEARS, Calendar, plan_of
 from models.core.schedules.timetables import DesiredSchedule, PassedOverCounts, Timing
 from models.sources.data_source_runs.acceptance import fire_refresh
-from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
+from models.sources.data_sources.tables import DATA_SOURCE_SCHEDULES
 from models.sources.mounts.commands import MOUNT_SCHEDULES, fire_sync
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork

@@ -18,7 +18,7 @@ from api.kernel.operation import Operation
 from api.kernel.responses import RequestContext
 from api.kernel.routing import Route, Router
 from api.kernel.sessions import IdentityProvider, SessionVerifier
-from api.realtime.sockets import serve_socket
+from api.realtime.feeds import serve_socket
 from api.reference.document import openapi_document, written_document
 from api.reference.documentation import Documentation
 from api.reference.openapi import TITLE, VERSION

@@ -17,8 +17,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.http11 import Request
 
 from api.kernel.responses import complete, error_response, new_request_id
-from api.realtime.event_streams import ABORT
-from api.realtime.sockets import WRITER
+from api.realtime.feeds import ABORT, WRITER
 from runtime import errors
 from runtime.clock import wait_until_set
 

@@ -31,7 +31,7 @@ from models.people.experiments.queries import on_target
 from models.people.experiments.rules import TargetType
 from models.people.members import on_member_removal
 from models.people.workspaces import on_workspace_deletion
-from models.sources.data_sources.schedules import data_sources_closed, data_sources_placed
+from models.sources.data_sources.tables import data_sources_closed, data_sources_placed
 from models.sources.mounts.commands import mounts_closed, mounts_placed
 from models.workspace.system import last_seen, lost_since
 

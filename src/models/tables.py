@@ -1,7 +1,7 @@
 """Every table of the platform, imported once, so that the metadata is whole.
 
-A new resource with tables adds its line here: its `tables`, or the `lifecycle` of durable work
-above them.
+A new resource with tables adds its line here: the module that declares them, mostly its `tables`,
+`queries` or `store`.
 """
 
 # ruff: noqa: F401  # importing a table is what registers it
@@ -12,32 +12,32 @@ import models.automation.alert_rules.queries
 import models.automation.automation_runs.tables
 import models.automation.automations.tables
 import models.automation.circuit_breakers
-import models.automation.inbox.tables
+import models.automation.inbox.store
 import models.automation.incidents.tables
-import models.automation.run_operations.tables
+import models.automation.run_operations.queries
 import models.automation.run_statistics.sums
-import models.automation.run_undos.tables
+import models.automation.run_undos.queries
 import models.automation.saved_run_filters
 import models.automation.secrets.store
 import models.automation.triggers.subscribers
 import models.automation.waits.store
 import models.automation.webhooks.commands
 import models.content.files.queries
-import models.content.items.tables
+import models.content.items.joins
 import models.content.surfaces.tables
 import models.core.idempotency
 import models.core.lifecycle.lost_workers
 import models.core.pauses.intents
 import models.core.secret_keys
 import models.data.databases.field_conversion
-import models.data.fields.tables
-import models.data.forms.tables
+import models.data.fields.rows
+import models.data.forms.queries
 import models.data.record_changes.history
 import models.data.record_comments
 import models.data.record_templates
 import models.data.records.tables
 import models.data.time_entries.tables
-import models.data.views.tables
+import models.data.views.queries
 import models.messages.deliveries.commands
 import models.messages.events.store
 import models.messages.jobs.store
@@ -61,14 +61,14 @@ import models.people.users
 import models.people.workspaces
 import models.sources.authorizations.store
 import models.sources.connections.store
-import models.sources.data_source_runs.lifecycle
+import models.sources.data_source_runs.tables
 import models.sources.data_sources.tables
-import models.sources.mounts.tables
+import models.sources.mounts.queries
 import models.sources.outbound_limits.tables
 import models.sources.provider_calls
-import models.sources.resource_imports.tables
+import models.sources.resource_imports.rows
 import models.workspace.bundles.references
-import models.workspace.changes.tables
+import models.workspace.changes.queries
 import models.workspace.legacy_imports.tables
 import models.workspace.model_settings
 import models.workspace.share_links.visitors

@@ -20,7 +20,7 @@ from activities.sources.database_process import DatabaseAddress, DatabaseQuery
 from activities.sources.fetchers import fetch_rows
 from models.messages.push_devices import PushProvider
 from models.sources.connections.providers import ProviderName
-from models.sources.tabular.rules.problems import SourceProblem
+from models.sources.tabular.rules.options import SourceProblem
 from runtime.configuration.sections import MailServer
 from runtime.outbound.client import OutboundClient, Resolver, SystemResolver
 from runtime.outbound.errors import OutboundError

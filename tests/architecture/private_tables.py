@@ -45,7 +45,7 @@ LISTED = {
 }
 """Importer and resource, and why it needs the table itself. It only shrinks."""
 
-SHARED = frozenset({"Protocol", "Repository", "Retention", "WorkTable"})
+SHARED = frozenset({"Protocol", "Repository", "Retention", "ScheduleTable", "WorkTable"})
 """Bases of classes and makers of values that a module of tables holds for others, too; so do its
 functions, which purge or join."""
 

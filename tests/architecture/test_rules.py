@@ -17,7 +17,6 @@ PURE = {
     "models.core.keys": "the pattern of keys; a command beside it reserves one",
     "models.core.openapi": "marks of types for the document of the API",
     "models.core.problems": "problems with their places in a value",
-    "models.core.revisions": "the next moment of a revision",
     "models.core.schedules.timetables": "cron expressions, and the times of timetables",
     "models.core.values": "JSON values, their comparison and their bounds",
 }
@@ -31,7 +30,6 @@ KNOWN = {
     "data.fields.shapes": {
         "data.databases.rules",
         "data.fields.rules.new_fields",
-        "data.fields.rules.options",
         "data.records.rules.values",
         "sources.data_sources.rules",
         "sources.tabular.rules.columns",
@@ -59,7 +57,6 @@ KNOWN = {
     "data.views.shapes": {"data.views.rules.manifest", "workspace.changes.rules"},
     # A table of what the code knows of each provider.
     "sources.connections.providers": {"sources.authorizations.rules", "sources.data_sources.rules"},
-    "sources.connections.shapes": {"sources.data_sources.rules"},
     "workspace.changes.shapes": {"workspace.starters.rules.operations"},
     "workspace.starters.shapes": {
         "workspace.starters.rules.operations",

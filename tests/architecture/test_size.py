@@ -30,7 +30,6 @@ SMALL = {
     "models/core/expressions/rules/errors.py": "many raise these errors and evaluate nothing",
     "models/core/keys.py": "every resource with keys derives them by it",
     "models/core/page_addresses.py": "several resources and the API name pages by it",
-    "models/core/revisions.py": "every resource that expects a revision reads it by this",
     "runtime/base64url.py": "the one spelling of tokens, for every package",
     "runtime/clock.py": "the one clock, for every package",
     "runtime/derived_ids.py": "workflows import it, and never what draws identifiers",
@@ -38,9 +37,7 @@ SMALL = {
     "runtime/keyed_limiter.py": "every package limits by key with it",
     "runtime/package_data.py": "two domains read their data by it; it loads a parser of YAML",
     "runtime/postgresql/copy_format.py": "every writer of COPY encodes by it",
-    "api/routers/data/forms.py": "its operations pass on to forms, and to nothing else",
     "api/routers/workspace/impact.py": "its operations pass on to the impact of changes",
-    "models/data/databases/queries.py": "a dozen files read databases by it, and change none",
     # Registries, and one line for each thing of a kind.
     "models/registrations.py": "the registry of what resources give to lower resources",
     # Rules, enumerations and shapes of a resource that others import without the rest of it.
@@ -53,14 +50,8 @@ SMALL = {
     "models/messages/events/rules.py": "the rules of triggers import it",
     "models/messages/jobs/rules.py": "workflows and every kind of job import it",
     "models/messages/webhook_endpoints/rules.py": "what sends and what documents import it",
-    "models/sources/tabular/rules/problems.py": "readers raise by it and convert nothing",
     # The table of a resource whose rules, queries and commands are files of their own.
     "models/automation/run_undos/rules.py": "operations over runs read its bounds and errors, too",
-    "models/automation/run_undos/tables.py": "the table of a resource",
-    "models/data/views/tables.py": "the table of a resource",
-    "models/sources/resource_imports/tables.py": "the table of a resource",
-    # A resource in a bundle: the registry of bundles alone loads it.
-    "models/data/time_entries/bundle.py": "a resource in a bundle",
     # A whole subject that is small.
     "api/console/files.py": "the static files of the console, and their router",
     "api/console/imports/routes.py": "the ends of an import; its previews are 450 lines",

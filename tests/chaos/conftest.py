@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 from temporalio.testing import WorkflowEnvironment
 
-from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from runtime.database import Database
 from tests.chaos.processes import Workers
 from tests.chaos.queries import close_connections

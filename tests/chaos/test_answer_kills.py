@@ -9,12 +9,11 @@ from sqlalchemy import func, select
 
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automation_runs.tables import automation_run
-from models.automation.inbox.commands import keep
 from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, Received
-from models.automation.inbox.tables import inbox_outcome
+from models.automation.inbox.store import inbox_outcome, keep
 from models.automation.run_operations.rules import CHUNK
-from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from models.data.record_changes.history import record_change
 from models.data.records.commands import create_record, update_record
 from models.data.records.queries import get_record

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from models.core.base import Id
-from models.sources.connections.shapes import CreateConnection
+from models.sources.connections.providers import CreateConnection
 from models.sources.connections.store import create_connection
 from models.sources.mounts.commands import accept_mount
 from models.sources.mounts.queries import MountResource

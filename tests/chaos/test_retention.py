@@ -18,10 +18,10 @@ from models.content.files.commands import register_file, register_private_file
 from models.content.files.queries import file
 from models.content.files.rules import Content
 from models.content.items.commands import trash_item
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.idempotency import claim_key, idempotency_reply
-from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from models.data.records.commands import create_record, delete_record
 from models.data.records.shapes import CreateRecord
 from models.data.records.tables import record

@@ -8,7 +8,7 @@ import pytest_asyncio
 from fastapi import FastAPI
 from sqlalchemy import update
 
-from models.content.items.tables import item
+from models.content.items.joins import item
 from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from tests.contract.callers import Callers

@@ -10,8 +10,8 @@ from openpyxl import Workbook
 from sqlalchemy import insert, update
 
 from models.automation.alert_rules.queries import alert_rule
-from models.automation.inbox.commands import keep
 from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, Received
+from models.automation.inbox.store import keep
 from models.automation.waits.links import NodeAddress, resume_path
 from models.core.access.rules import Role
 from models.data.record_exports.exports import accept_export
@@ -31,7 +31,7 @@ from models.sources.data_source_runs.rules import RunTrigger
 from models.sources.data_source_runs.shapes import ImportSpreadsheet, RunStats
 from models.sources.data_source_runs.staging import find_run, keep_rejections
 from models.sources.data_source_runs.tables import data_source_run
-from models.sources.tabular.rules.problems import ErrorKind
+from models.sources.tabular.rules.options import ErrorKind
 from models.sources.tabular.rules.rejections import Rejection
 from models.workspace.legacy_imports.rules import ImportStage, LegacyImportStatus
 from models.workspace.legacy_imports.tables import legacy_import_run, legacy_import_workspace

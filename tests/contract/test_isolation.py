@@ -16,7 +16,7 @@ import pytest_asyncio
 from sqlalchemy import insert, literal, select, update
 
 from cli.supervisor.development import DevelopmentIssuer
-from models.content.items.tables import item, item_grant
+from models.content.items.joins import item, item_grant
 from models.core.access.rules import ROLE_SCOPES, Level, Role, Scope
 from models.people.api_keys import api_key, new_token
 from models.people.workspaces import workspace as workspace_table
@@ -48,7 +48,7 @@ ON_ITEMS = [one for one in BY_KEY if one.access["resource"] and one.access["item
 def _short_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream ends by itself, because no client closes it here."""
     monkeypatch.setattr("api.run_events.LIFETIME_SECONDS", 0.5)
-    monkeypatch.setattr("api.realtime.event_streams.LIFETIME_SECONDS", 0.5)
+    monkeypatch.setattr("api.realtime.feeds.LIFETIME_SECONDS", 0.5)
 
 
 def grouped(

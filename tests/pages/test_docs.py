@@ -23,7 +23,7 @@ from models.core.filters.grammar import Op
 from models.data.fields.rules.fields import FieldKind
 from models.sources.data_source_runs.documentation import ERROR_NOTES, Subject
 from models.sources.data_sources.rules import DataSourceKind
-from models.sources.tabular.rules.problems import ErrorKind
+from models.sources.tabular.rules.options import ErrorKind
 from models.workspace.changes.rules import RULES, OperationKind, keys_of
 from tests.support.client import Client
 from tests.support.visitor import Visitor

@@ -14,7 +14,7 @@ from api.reference.guides import guides
 from api.reference.guides.parser import Guide, MalformedGuideError, Step, Topic, read_guide
 from cli.supervisor.development import DevelopmentIssuer
 from models.automation.automations.rules.graph.kinds import NodeKind
-from models.automation.automations.rules.graph.outputs import OUTPUTS
+from models.automation.automations.rules.graph.structure import OUTPUTS
 from runtime.errors import PlatformError
 from tests.support.admins import admin_session
 from tests.support.client import Client

@@ -11,8 +11,8 @@ import pytest_asyncio
 
 from models.automation.secrets.store import PutSecret, put_secret
 from models.core.access.rules import Role, Scope
-from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from models.data.records.commands import create_record
 from models.data.records.shapes import CreateRecord
 from models.messages.notification_preferences import NotificationKind

@@ -20,8 +20,8 @@ from cli.families.registry import routes_of
 from cli.families.runs import AutomationRuns
 from models.automation.automation_runs.tables import AUTOMATION_RUNS
 from models.core.base import Id
-from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from runtime.database import libpq_url
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient

@@ -9,7 +9,7 @@ from sqlalchemy import delete
 
 from activities.action_runs.steps import ActionSteps
 from activities.action_runs.transactions import ActionRunActivities
-from activities.automation_runs.nodes.writes import RecordNodes
+from activities.automation_runs.nodes.effects import RecordNodes
 from runtime.database import Database
 from runtime.temporal.families import Family
 from runtime.temporal.outbox import outbox

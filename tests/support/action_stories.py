@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import select
 
 from models.automation.action_runs.tables import action_run
-from models.sources.connections.shapes import CreateConnection
+from models.sources.connections.providers import CreateConnection
 from models.sources.connections.store import create_connection
 from runtime.temporal.families import Family
 from tests.support import actions

@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.tables import automation, automation_graph, automation_version
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.idempotency import idempotency_reply
 from runtime.temporal.outbox import outbox
 from tests.support.client import Client

@@ -14,7 +14,7 @@ from models.data.database_copies.commands import DuplicateDatabase, accept_copy
 from models.data.fields.tables import database, field
 from models.data.record_templates import record_template
 from models.data.records.tables import record
-from models.data.views.tables import view
+from models.data.views.queries import view
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import job
 from runtime.database import Database

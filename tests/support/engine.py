@@ -13,7 +13,7 @@ from sqlalchemy import select
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
-from activities.automation_runs.nodes.writes import RecordNodes
+from activities.automation_runs.nodes.effects import RecordNodes
 from activities.automation_runs.runs import GraphCache, RunCache
 from activities.automation_runs.transactions import AutomationRunActivities
 from activities.deliveries.push import WebPush

@@ -1,8 +1,8 @@
 """A small database for nodes to work on."""
 
 from models.core.base import Id
-from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from tests.support.engine import Engine
 
 FIELDS = [

@@ -13,12 +13,12 @@ from models.automation.automation_runs.tables import automation_run
 from models.automation.run_operations import commands, queries
 from models.automation.run_operations.execution import Advance, advance
 from models.automation.run_operations.queries import (
+    RUN_OPERATIONS,
     CreateRunOperation,
     RunOperationShape,
     RunResultList,
 )
 from models.automation.run_operations.rules import OperationRow
-from models.automation.run_operations.tables import RUN_OPERATIONS
 from models.core.access.rules import Actor
 from models.core.lifecycle import commands as lifecycle
 from models.core.pagination import page_request

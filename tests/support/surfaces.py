@@ -7,8 +7,8 @@ from uuid import UUID
 from sqlalchemy import insert, update
 
 from models.content.items.commands import create_item_for
+from models.content.items.joins import item, item_grant
 from models.content.items.rules import AccessMode, ItemKind
-from models.content.items.tables import item, item_grant
 from models.content.surfaces.commands import create_surface
 from models.content.surfaces.rules.contents import SurfaceKind
 from models.core.access.rules import Level

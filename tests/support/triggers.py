@@ -18,8 +18,8 @@ from models.automation.automations.shapes import (
 from models.automation.triggers.subscribers import debounced_change
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from models.data.records.commands import (
     archive_record,
     create_record,

@@ -11,7 +11,7 @@ from sqlalchemy import func, select, update
 from models.automation.automations.shapes import AutomationDetail
 from models.core.base import Id
 from models.core.pauses.store import PauseShape, PauseWork
-from models.sources.connections.shapes import CreateConnection
+from models.sources.connections.providers import CreateConnection
 from models.sources.connections.store import create_connection, delete_connection
 from models.sources.outbound_limits.commands import call_back, pause_of
 from models.sources.outbound_limits.queries import ResumeConnection

@@ -21,8 +21,8 @@ from models.automation.automation_runs.slots import accepted_start_request
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingContext, resolve
-from models.automation.inbox.commands import keep
 from models.automation.inbox.rules import EventOutcome, Judgement
+from models.automation.inbox.store import keep
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.expressions import saved_expression
 from models.messages.jobs.rules import OPEN_JOB, JobStatus

@@ -17,14 +17,13 @@ from activities.sources.reading_process import Fill
 from models.core.base import JsonObject
 from models.core.keys import first_free, slug
 from models.data.fields.rules.fields import TITLE_KEY, FieldKind, FieldSpec
-from models.sources.data_source_runs.lifecycle import SourceRunRow
 from models.sources.data_source_runs.rules import KnownColumn, KnownColumns
+from models.sources.data_source_runs.tables import SourceRunRow
 from models.sources.data_source_runs.targets import is_read_again
 from models.sources.data_sources.rules import DataSourceKind, FieldMapping
+from models.sources.tabular.rules import options as file_options
 from models.sources.tabular.rules.conversion import StagedLines
 from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.options import MAX_SHEETS, ReadOptions, TableFormat
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from models.sources.tabular.rules.rejections import MAX_REJECTIONS
 
 MAX_HEADERS = 1_000
@@ -100,10 +99,13 @@ def mapping_of(mapped: Sequence[JsonObject], described: JsonObject) -> list[Fiel
 
 
 def described_columns(
-    run: SourceRunRow, described: JsonObject, options: ReadOptions, history: KnownColumns
+    run: SourceRunRow,
+    described: JsonObject,
+    options: file_options.ReadOptions,
+    history: KnownColumns,
 ) -> ReadColumns:
     """The way to read the columns of a table, as it describes them. Raises SourceProblem."""
-    of_objects = options.format in {TableFormat.JSON, TableFormat.NDJSON}
+    of_objects = options.format in {file_options.TableFormat.JSON, file_options.TableFormat.NDJSON}
     # A mapping is read as it is from a table that has its columns without any rows.
     by_rows = of_objects or not run.plan["fields"]
     has_rows = described["rowsRead"] > 0 or described["sampled"]
@@ -174,7 +176,7 @@ def _head(
     remembered = _remembered(run, columns, described, history) if columns.has_rows else None
     return {
         "sheetName": described["sheetName"],
-        "sheets": described["sheets"][:MAX_SHEETS],
+        "sheets": described["sheets"][: file_options.MAX_SHEETS],
         "mapping": [entry.to_json() for entry in columns.mapping],
         "conventions": described["conventions"],
         "columns": _notes(columns, described, history),
@@ -266,10 +268,12 @@ def places_of(
     return places
 
 
-def _missing(source: str, headers: Sequence[str]) -> SourceProblem:
+def _missing(source: str, headers: Sequence[str]) -> file_options.SourceProblem:
     names = ", ".join(headers[:20])
-    return SourceProblem(
-        ErrorKind.MAPPING, f"Column {source[:100]} not found. Columns: {names}.", final=True
+    return file_options.SourceProblem(
+        file_options.ErrorKind.MAPPING,
+        f"Column {source[:100]} not found. Columns: {names}.",
+        final=True,
     )
 
 

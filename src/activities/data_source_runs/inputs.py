@@ -13,8 +13,8 @@ from pathlib import Path
 from activities.data_source_runs.columns import config_digest
 from activities.sources.fetchers import Wanted, copied, file_at
 from activities.sources.fetching import FORMATS, Fetched, is_blank
-from models.sources.data_source_runs.lifecycle import SourceRunRow
 from models.sources.data_source_runs.rules import KnownColumns
+from models.sources.data_source_runs.tables import SourceRunRow
 from models.sources.data_source_runs.targets import known_columns
 from models.sources.data_sources.rules import DataSourceKind
 from models.sources.tabular.rules.options import ReadOptions, TableFormat, read_options

@@ -29,12 +29,11 @@ from models.data.records.rules.values import may_grow
 from models.messages.jobs.rules import JobStatus
 from models.sources.data_source_runs import endings, execution, rules, staging
 from models.sources.data_source_runs.execution import appends
-from models.sources.data_source_runs.lifecycle import SourceRunRow
 from models.sources.data_source_runs.staging import ReadBatch, keep_rejections
+from models.sources.data_source_runs.tables import SourceRunRow
 from models.sources.data_source_runs.targets import Grown, filled_fields, known_fields
 from models.sources.data_sources.rules import FieldMapping
-from models.sources.tabular.rules.options import MAX_ROWS, ReadOptions
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import MAX_ROWS, ErrorKind, ReadOptions, SourceProblem
 from models.sources.tabular.rules.rejections import MAX_REJECTIONS
 from runtime.clock import wait_until_set
 from runtime.database import Database

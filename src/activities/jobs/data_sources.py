@@ -24,7 +24,7 @@ from models.sources.data_source_runs.reversal import revert_run
 from models.sources.data_source_runs.targets import fields_of
 from models.sources.data_sources.rules import DataSourceKind
 from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.problems import SourceProblem
+from models.sources.tabular.rules.options import SourceProblem
 from runtime.database import Transaction, UnitOfWork
 from runtime.errors import ValidationError
 from runtime.keyed_limiter import KeyedLimiter

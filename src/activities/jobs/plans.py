@@ -10,7 +10,7 @@ from activities.language_model import asking
 from models.core.access.rules import Actor
 from models.core.base import JsonObject
 from models.core.pagination import page_request
-from models.data.databases.queries import list_databases
+from models.data.databases.store import list_databases
 from models.messages.jobs.store import JobRow, job_actor
 from models.workspace.changes.commands import apply_next, stop_applying
 from models.workspace.changes.operations import check_operations

@@ -9,7 +9,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from typing_extensions import override
 
-from activities.authorizations import NotAcceptedError, TokenEndpoints, UnansweredError
+from activities.connections import NotAcceptedError, TokenEndpoints, UnansweredError
 from activities.jobs.transactions import Chunks, ask_outside
 from activities.providers import adapter as provider_adapter
 from activities.providers import adapters
@@ -20,7 +20,7 @@ from models.sources.connections.providers import ProviderName
 from models.sources.external_resources.rules import resources as external_resources
 from models.sources.external_resources.rules.forms import NoFormError
 from models.sources.provider_calls import CallKind, mirror_answer, mirrored_answer, question_digest
-from models.sources.resource_imports.forms import create_from
+from models.sources.resource_imports.commands import create_from
 from runtime.clock import wire_timestamp
 from runtime.crypto import UnreadableError
 from runtime.database import Transaction, UnitOfWork

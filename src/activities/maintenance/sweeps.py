@@ -22,17 +22,17 @@ from models.automation.action_runs.tables import purge_action_runs
 from models.automation.alert_rules.evaluation import evaluate_rules
 from models.automation.alert_rules.queries import purge_firings
 from models.automation.automation_runs.tables import purge_runs
-from models.automation.inbox.tables import purge_inbox
+from models.automation.inbox.store import purge_inbox
 from models.automation.incidents.closing import close_recovered
 from models.automation.incidents.tables import purge_incidents
-from models.automation.run_operations.tables import purge_operations
+from models.automation.run_operations.queries import purge_operations
 from models.automation.run_statistics.sums import purge_sums, settle_runs
 from models.automation.webhooks.commands import purge_receipts
 from models.content.files.commands import OBJECTS as FILES
 from models.content.files.commands import UPLOAD_TIME, keys_of_files, purge_files, purge_trash
 from models.core.base import Id
 from models.core.idempotency import purge_replies
-from models.data.forms.tables import purge_quotas
+from models.data.forms.queries import purge_quotas
 from models.data.records.commands import purge_records
 from models.data.records.queries import merge_counts
 from models.data.time_entries.writes import purge_discarded
@@ -45,7 +45,11 @@ from models.people.credentials import purge_sessions
 from models.people.experiments.commands import purge_units
 from models.people.request_logs import purge_request_logs
 from models.sources.authorizations.store import purge_authorizations
-from models.sources.data_source_runs import lifecycle
+from models.sources.data_source_runs.tables import (
+    open_runs,
+    purge_data_source_runs,
+    purge_rejections,
+)
 from models.sources.data_sources.commands import purge_previews
 from models.sources.provider_calls import purge_calls, purge_mirror
 from models.workspace.bundles.unpacking import UNPACKED
@@ -88,7 +92,7 @@ async def _none(_work: UnitOfWork, _keys: Collection[str]) -> Collection[str]:
 
 _NEEDED: Mapping[str, _Needed] = {
     FILES: keys_of_files,
-    PAGES: partial(_by_id, lifecycle.open_runs, 2),
+    PAGES: partial(_by_id, open_runs, 2),
     PARTS: partial(_by_id, open_jobs, 2),
     # A run that ended may be tried again with them until its row is purged.
     UNPACKED: partial(_by_id, known_runs, 1),
@@ -231,8 +235,8 @@ async def _purge_runs(work: UnitOfWork, before: datetime) -> int:
         or await purge_incidents(work, before)
         or await purge_firings(work, before)
         or await purge_action_runs(work, before)
-        or await lifecycle.purge_rejections(work)
-        or await lifecycle.purge_data_source_runs(work, before)
+        or await purge_rejections(work)
+        or await purge_data_source_runs(work, before)
         or await purge_units(work, before)
     )
 

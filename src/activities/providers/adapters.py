@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from typing_extensions import override
 
-from activities.authorizations import Tokens
+from activities.connections import Tokens
 from activities.providers import adapter as provider_adapter
 from activities.providers import airtable, github, notion
 from activities.providers.airtable import AirtableAdapter
@@ -26,12 +26,10 @@ from activities.sources.fetchers import FetchedResource, ResourceReader, WantedR
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.sources.connections import store as connections
-from models.sources.connections.providers import ProviderName
-from models.sources.connections.shapes import ConnectionDetail
+from models.sources.connections.providers import ConnectionDetail, ProviderName
 from models.sources.connections.store import require_feature
 from models.sources.external_resources.rules.resources import ProviderResource
-from models.sources.tabular.rules.options import TableFormat, format_named
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, SourceProblem, TableFormat, format_named
 from runtime import errors
 from runtime.configuration.sections import ProviderSettings
 from runtime.crypto import KeyRing, UnreadableError

@@ -10,8 +10,7 @@ from urllib.parse import quote
 from pydantic import JsonValue
 from typing_extensions import override
 
-from activities.authorizations import Tokens, UnansweredError
-from activities.connections import ConnectionUseError
+from activities.connections import ConnectionUseError, Tokens, UnansweredError
 from activities.providers import adapter as provider_adapter
 from models.sources.authorizations.rules import ACCESS_TOKEN, is_stale
 from runtime.clock import utc_now

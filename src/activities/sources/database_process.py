@@ -26,7 +26,7 @@ from typing_extensions import override
 
 from activities.sources.readers.table import headers_of
 from models.sources.connections.providers import ProviderName
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, SourceProblem
 
 BATCH = 200
 """Rows that are fetched at a time."""

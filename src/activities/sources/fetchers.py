@@ -20,8 +20,7 @@ from models.content.files.queries import find_file
 from models.core.base import Id, JsonObject
 from models.sources.connections.providers import SQL_PROVIDERS, ProviderName
 from models.sources.data_sources.rules import DataSourceKind
-from models.sources.tabular.rules.options import MAX_ROWS, TableFormat
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import MAX_ROWS, ErrorKind, SourceProblem, TableFormat
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 from runtime.object_store import ObjectStore

@@ -14,7 +14,7 @@ from activities.sources.reading_process import Inspect
 from models.core.base import JsonObject
 from models.sources.data_sources.rules import DataSourceKind
 from models.sources.tabular.rules import options as tabular_options
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, SourceProblem
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError
 from runtime.outbound.messages import OutboundResponse

@@ -16,8 +16,7 @@ from activities.sources.processes import context, process_of, start
 from models.data.fields.rules.fields import FieldKind
 from models.sources.data_source_runs.staging import ReadBatch
 from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.options import ReadOptions
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, ReadOptions, SourceProblem
 from models.sources.tabular.rules.rejections import Rejection
 
 ANSWER_SECONDS = 120.0

@@ -25,8 +25,7 @@ from models.sources.tabular.rules.cells import shown_cell, storable
 from models.sources.tabular.rules.columns import ColumnProfile, inferred_columns, profiles
 from models.sources.tabular.rules.conversion import ConvertedRow, Lines, MappedColumn, RowConversion
 from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.options import ReadOptions
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, ReadOptions, SourceProblem
 from models.sources.tabular.rules.proposals import settle
 from models.sources.tabular.rules.rejections import Rejection, Rejections
 

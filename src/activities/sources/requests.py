@@ -10,7 +10,7 @@ from activities.connections import ConnectionUseError, sign_in
 from models.automation.secrets.store import secret_values
 from models.core.base import Id, JsonObject
 from models.sources.data_sources.rules import DataSourceKind
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, SourceProblem
 from runtime.crypto import KeyRing
 from runtime.database import Work
 from runtime.outbound import messages

@@ -22,15 +22,14 @@ from starlette.responses import Response
 from api.console.controls import Control, Offers, Words, laid_out, texts_of, values_of
 from api.console.entered import Entered, Fields, read_as, redisplays
 from api.console.forms import done, paged
-from api.console.rendering import page, see_other
-from api.console.shell import Shell, shell_of
+from api.console.rendering import Shell, page, see_other, shell_of
 from api.console.words import plain, queried, sentence_case
 from api.console.workspace.settings import Notice, frame_of, turning
 from api.kernel.awaited_work import Deferred
 from api.kernel.operation import Access, Endpoint
 from api.kernel.routing import ApiRequest, Cursor, Router, route_of
 from models.core.base import JsonObject
-from models.core.revisions import read_moment
+from models.core.values import read_moment
 from runtime.errors import ConflictError, NotFoundError
 
 _PAGE = 50

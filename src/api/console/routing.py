@@ -6,8 +6,7 @@ from urllib.parse import quote, urlsplit
 
 from starlette.responses import Response
 
-from api.console.rendering import bare, is_htmx, see_other, toast
-from api.console.shell import local_path
+from api.console.rendering import bare, is_htmx, local_path, see_other, toast
 from api.kernel.browsers import session_token
 from api.kernel.request import ApiRequest
 from api.kernel.routing import Router

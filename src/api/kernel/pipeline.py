@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from api import proposals
+from api import dry_runs
 from api.dry_runs import answer_at_once, begin_dry_run, trying, with_changes
 from api.kernel import authorization, browsers
 from api.kernel import body as kernel_body
@@ -112,7 +112,7 @@ class _Pipeline:
         settings = request.services.settings
         begin_dry_run(self.operation, request)
         self.proposed = self.operation
-        self.operation = proposals.begin_proposal(self.operation, request)
+        self.operation = dry_runs.begin_proposal(self.operation, request)
         access = self.operation.access
         if access.page:
             browsers.check_origin(request.scope)
@@ -218,17 +218,17 @@ class _Pipeline:
     async def _propose(self) -> Response:
         """The answer of a request that is kept, with the changes of its dry run."""
         request = self.request
-        original = proposals.sent_request(request, self.body.raw)
+        original = dry_runs.sent_request(request, self.body.raw)
         async with request.services.shares.held(request.share, heavy=self.operation.heavy):
             async with trying(request) as work:
                 request.begin(work)
                 answer = await self._admit()
                 if answer is None:
                     author = request.actor
-                    proposals.enter_as_proposed(request, self.proposed.access)
+                    dry_runs.enter_as_proposed(request, self.proposed.access)
                     answer = await self._called_at_once()
                 if request.replayed:
-                    answer.headers.update(proposals.APPLIED_PROPOSAL)
+                    answer.headers.update(dry_runs.APPLIED_PROPOSAL)
                     return answer
                 trial = await trial_of(work, request.principal, author)
             async with request.services.database.transaction() as work:
@@ -242,7 +242,7 @@ class _Pipeline:
         _, value, _ = body_argument(self.operation, self.body.raw)
 
         async def keep() -> Response:
-            return await proposals.keep_proposal(
+            return await dry_runs.keep_proposal(
                 self.request, self.proposed, original, status, trial
             )
 
@@ -377,7 +377,7 @@ async def call_within(outer: ApiRequest, original: SentRequest) -> Response:
     It is about the same workspace. Work that it accepts is not waited for. Raises its refusals.
     """
     found = outer.app.operation_at(original.method, original.path)
-    if found is None or not proposals.is_proposable(found[0]):
+    if found is None or not dry_runs.is_proposable(found[0]):
         raise NotFoundError("path")
     operation, values = found
     headers = [(name.encode(), value.encode("latin-1")) for name, value in original.headers.items()]

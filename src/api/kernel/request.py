@@ -22,7 +22,7 @@ from models.content.files.rules import Content
 from models.core import pagination
 from models.core.access.rules import Actor, Placement, Principal, Role
 from models.core.openapi import Deprecated
-from models.core.revisions import expected_version, read_if_match
+from models.core.values import expected_version, read_if_match
 from runtime.database import UnitOfWork
 from runtime.ids import new_id, parse_id
 

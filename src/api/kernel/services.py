@@ -20,7 +20,7 @@ from api.kernel.awaited_work import AwaitedWork
 from api.kernel.limits import ConnectionShares, RateLimits
 from api.kernel.sessions import IdentityProvider, SessionVerifier
 from api.metrics import Metrics
-from api.realtime.event_streams import Streams
+from api.realtime.feeds import Streams
 from api.realtime.hub import Hub, Presence
 from models.automation.alert_rules.evaluation import evaluate_overdue
 from models.core.secret_keys import WrongSecretKeyError, register_keys

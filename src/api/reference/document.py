@@ -31,7 +31,7 @@ from models.sources.connections.providers import PROVIDERS
 from models.sources.data_sources.rules import CONFIGS as SOURCES
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.mounts.queries import CreateMount
-from models.workspace.changes.documentation import NOTES
+from models.workspace.changes.operations import NOTES
 from models.workspace.changes.rules import NAMED as REFERENCE_PATTERN
 from models.workspace.changes.rules import RULES, OperationKind
 from models.workspace.starters.shapes import LoosePlan

@@ -12,7 +12,7 @@ from api.reference.guides.parser import Guide, Step
 from api.reference.schemas import PREFIX, Schema, references
 from models.automation.actions.rules import ActionKind
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, NodeKind
-from models.automation.automations.rules.graph.outputs import OUTPUTS
+from models.automation.automations.rules.graph.structure import OUTPUTS
 from models.core.expressions.rules.functions import EXAMPLE_TRIGGER, FUNCTIONS, Function
 from models.core.filters.grammar import OPERATOR_NOTES, OPERATORS, Op
 from models.data.databases.rules import KIND_NOTES
@@ -21,7 +21,7 @@ from models.data.fields.rules.values import KIND_RULES
 from models.sources.authorizations.rules import OAUTH_PROVIDERS
 from models.sources.connections.providers import PROVIDERS, ProviderName
 from models.sources.data_source_runs.documentation import NOTES, Subject
-from models.workspace.changes.documentation import NOTES as OPERATIONS
+from models.workspace.changes.operations import NOTES as OPERATIONS
 from models.workspace.changes.rules import RULES, OperationKind, keys_of, stake_of
 
 _OWN_PAGE = frozenset({"Binding", "CelExpression", "Filter", "BoundFilter", "PartialConfig"})

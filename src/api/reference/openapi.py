@@ -13,14 +13,13 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_pascal
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
-from api.dry_runs import DryRunUnsupportedError
+from api.dry_runs import DryRunUnsupportedError, ProposalUnsupportedError, is_proposable
 from api.kernel.operation import Endpoint, Operation, spread, wire_name
 from api.kernel.request import WAIT_SECONDS
 from api.kernel.response_headers import HEADERS, of_refusals, of_success
 from api.kernel.responses import ErrorBody, ValidationErrorBody
 from api.kernel.routing import Route
 from api.kernel.uploads import NAME_HEADER
-from api.proposals import ProposalUnsupportedError, is_proposable
 from models.core.idempotency import HEADER, MAX_LENGTH
 from models.people.release_notices import ReleaseChannel
 from models.workspace.changes.shapes import ChangeSetSummary, DryRunChanges

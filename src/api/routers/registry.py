@@ -14,7 +14,6 @@ from api.console.changes import routes as console_changes
 from api.console.databases import routes as console_databases
 from api.console.decisions import routes as console_decisions
 from api.console.fields import conversions as console_field_conversions
-from api.console.fields import listing as console_field_listing
 from api.console.fields import routes as console_fields
 from api.console.home import routes as console_home
 from api.console.impact import routes as console_impact
@@ -30,7 +29,6 @@ from api.console.items import routes as console_items
 from api.console.public_forms import making as console_public_forms_making
 from api.console.public_forms import routes as console_public_forms
 from api.console.record_templates import routes as console_record_templates
-from api.console.records import editing as console_record_editing
 from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
 from api.console.runs import operations as console_run_operations
@@ -60,8 +58,8 @@ from api.routers.automation import (
     many_runs,
     webhooks,
 )
-from api.routers.content import files, items, surfaces
-from api.routers.data import databases, forms, records, time_entries
+from api.routers.content import items, surfaces
+from api.routers.data import databases, records, time_entries
 from api.routers.messages import notifications, workspace_events
 from api.routers.people import members, workspaces
 from api.routers.sources import connections, data_sources, mounts, spreadsheet_imports
@@ -75,13 +73,11 @@ ROUTERS: Sequence[Router] = (
     console_items.router,
     console_databases.router,
     console_databases.table_router,
-    console_field_listing.router,
     console_fields.router,
     console_field_conversions.router,
     console_views.router,
     console_record_templates.router,
     console_records.router,
-    console_record_editing.router,
     console_imports.router,
     console_import_previews.router,
     console_sources.router,
@@ -148,7 +144,7 @@ ROUTERS: Sequence[Router] = (
     databases.router,
     databases.fields_router,
     databases.views_router,
-    files.router,
+    items.files_router,
     share_links.router,
     records.templates_router,
     records.router,
@@ -156,7 +152,7 @@ ROUTERS: Sequence[Router] = (
     time_entries.router,
     records.exports_router,
     surfaces.router,
-    forms.router,
+    databases.forms_router,
     automations.router,
     automation_runs.schedules_router,
     automation_runs.router,

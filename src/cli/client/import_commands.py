@@ -7,7 +7,7 @@ from urllib.parse import quote
 import typer
 from rich.console import Console
 
-from cli.client.following import API_KEY, STATE_DIR, URL, Place, run_command
+from cli.client.output import API_KEY, STATE_DIR, URL, Place, run_command
 from cli.console import aside, say, terminal
 
 _Key = Annotated[
@@ -58,13 +58,13 @@ def import_file(  # noqa: PLR0917  # options of a command line
 
 async def _import(file: Path, body: dict[str, Any], place: Place, console: Console) -> None:
     from cli.api_client import api_client
-    from cli.client.following import Display, cancelling, follow_rows
     from cli.client.legacy_import_calls import (
         print_outcome,
         require_success,
         size_of_spreadsheet,
         upload,
     )
+    from cli.client.output import Display, cancelling, follow_rows
 
     size = size_of_spreadsheet(file)
     async with await api_client(*place) as client:
@@ -133,8 +133,8 @@ def refresh(
 
 async def _refresh(data_source: str, force: bool, place: Place, console: Console) -> None:
     from cli.api_client import api_client
-    from cli.client.following import Display, cancelling, follow_rows
     from cli.client.legacy_import_calls import print_outcome, require_success
+    from cli.client.output import Display, cancelling, follow_rows
 
     async with await api_client(*place) as client:
         source = f"{client.workspace}/data-sources/{quote(data_source, safe='')}"

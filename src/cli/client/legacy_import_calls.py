@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from cli.api_client import ApiClient, Json, api_client
-from cli.client.following import Display, GivenUpError, Place, follow, in_bytes
+from cli.client.output import Display, GivenUpError, Place, follow, in_bytes
 from cli.console import ProgressBars, StartError, aside, say, terminal
 from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat, format_named
 

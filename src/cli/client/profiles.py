@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, NamedTuple, Param
 
 import typer
 
-from cli.client.following import INTERRUPTED
+from cli.client.output import INTERRUPTED
 from cli.console import StartError, aside, complain, reported, say, terminal
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import typer
 
 from cli.api_client import ApiClient, Json, RefusedError
 from cli.client import output, profiles
-from cli.client.following import follow
 from cli.client.impact import DRY_RUN, print_changes
+from cli.client.output import follow
 from cli.console import aside, say, terminal
 
 runs = typer.Typer(

@@ -10,7 +10,7 @@ import typer
 
 from cli.console import terminal
 from cli.convert.bundle_file import Report
-from models.sources.tabular.rules.problems import SourceProblem
+from models.sources.tabular.rules.options import SourceProblem
 
 
 class Product(StrEnum):

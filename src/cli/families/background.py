@@ -35,8 +35,8 @@ from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import JOBS, hold_job, job, record_failure, start_job
 from models.sources.data_source_runs.acceptance import start_run
 from models.sources.data_source_runs.endings import abandon_run
-from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS, SourceRunRow
 from models.sources.data_source_runs.rules import family_of
+from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, SourceRunRow
 from models.workspace.legacy_imports import executions as legacy_import_executions
 from models.workspace.legacy_imports.rules import WAITING
 from models.workspace.legacy_imports.tables import LEGACY_IMPORTS, legacy_import_run

@@ -29,8 +29,8 @@ from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN, RunStat
 from models.automation.automation_runs.slots import append_restart, append_starts
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
 from models.automation.run_operations import commands as run_operation_commands
+from models.automation.run_operations.queries import RUN_OPERATIONS
 from models.automation.run_operations.rules import OperationRow, OperationStatus
-from models.automation.run_operations.tables import RUN_OPERATIONS
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from runtime.database import UnitOfWork

@@ -37,8 +37,8 @@ from models.automation.automations.rules.planner.plan import PlanEdge, reached
 from models.automation.automations.rules.planner.protocol import loop_of, own_scopes
 from models.core.base import Id, JsonObject
 from models.registrations import register_models
-from models.sources.data_source_runs.lifecycle import SourceRunRow, recorded_run, reopen_source_run
 from models.sources.data_source_runs.rules import Stage, family_of
+from models.sources.data_source_runs.tables import SourceRunRow, recorded_run, reopen_source_run
 from runtime.configuration.resources import platform_policy
 from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing

@@ -10,10 +10,9 @@ import sqlalchemy as sa
 from pydantic import Field
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.content.items.joins import live_item_of
+from models.content.items.joins import item, item_grant, live_item_of
 from models.content.items.queries import find_item
 from models.content.items.rules import AccessMode
-from models.content.items.tables import item, item_grant
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, Input, InputId, Shape
 from models.core.bundles import USER, BundleKind, Stage

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from models.core.access.rules import Actor
 from models.core.base import Deleted, Id
 from models.core.pagination import Page, PageRequest
-from models.core.revisions import next_updated_at
+from models.core.values import next_updated_at
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 from runtime.postgresql.statements import lock_name

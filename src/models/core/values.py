@@ -1,4 +1,4 @@
-"""JSON values as every resource reads them: text, numbers, days, moments.
+"""JSON values as every resource reads them: text, numbers, days, moments, and revisions of rows.
 
 A reader takes a JSON value and gives it typed. It raises `InvalidValueError` with the sentence that
 follows the value's path. Nothing is coerced: a number in quotes is text.
@@ -7,15 +7,17 @@ follows the value's path. Nothing is coerced: a number in quotes is text.
 import math
 import re
 from collections.abc import Collection, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
+import sqlalchemy as sa
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from runtime.clock import truncate
+from runtime.errors import ValidationError
 
 MAX_TEXT = 10_000
 MAX_LONG_TEXT = 200_000
@@ -217,3 +219,46 @@ def _known_timezone(name: str) -> str:
 
 Timezone = Annotated[str, AfterValidator(_known_timezone)]
 """The name of a zone of the IANA database."""
+
+
+def next_updated_at(updated_at: sa.ColumnElement[Any], now: datetime) -> sa.ColumnElement[datetime]:
+    """Now, or one millisecond after the last change if that is later: it never repeats."""
+    return sa.func.greatest(
+        sa.literal(now, updated_at.type), updated_at + timedelta(milliseconds=1)
+    )
+
+
+_VERSION = re.compile(r'"?([1-9][0-9]{0,8})"?')
+
+
+def read_if_match(header: str | None) -> datetime | None:
+    """The `updatedAt` a client last read, bare or in quotes; None for no condition or `*`.
+
+    Raises `ValidationError` for anything else: an unreadable condition must not be skipped.
+    """
+    if header is None or header.strip() == "*":
+        return None
+    return read_moment(header.strip().strip('"'), "If-Match")
+
+
+def read_moment(text: str | None, path: str) -> datetime | None:
+    """The `updatedAt` a client last read, None without one. Raises `ValidationError` at `path`."""
+    if text is None:
+        return None
+    try:
+        return truncate(moment(text))
+    except InvalidValueError as problem:
+        raise ValidationError.at(path, "must be the last updatedAt that you read") from problem
+
+
+def expected_version(header: str | None) -> int | None:
+    """The version `If-Match` names, bare or in quotes; None for no condition or `*`.
+
+    Raises `ValidationError` for anything else: an unreadable condition must not be skipped.
+    """
+    if header is None or header.strip() == "*":
+        return None
+    match = _VERSION.fullmatch(header.strip())
+    if match is None:
+        raise ValidationError.at("If-Match", "must be the last version that you read")
+    return int(match[1])

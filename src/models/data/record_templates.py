@@ -18,7 +18,7 @@ from models.core.access.rules import Actor, Scope
 from models.core.bundles import BundleKind, Stage, shape_problem
 from models.core.pagination import Listed, PageRequest
 from models.core.references.rules import Definition, Reference, Sought, cleared, members_at
-from models.core.revisions import next_updated_at
+from models.core.values import next_updated_at
 from models.data.fields.commands import of_live_databases, share_schema
 from models.data.fields.queries import load_schema
 from models.data.fields.rows import DATABASE, live_databases

@@ -21,15 +21,9 @@ from models.core.openapi import documented_as
 from models.core.purging import Retention
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.store import JOB, accept_job, find_job, own_job, purge_jobs, refusal_of
-from models.sources.connections.providers import PROVIDERS
-from models.sources.connections.shapes import ConnectionDetail
+from models.sources.connections.providers import PROVIDERS, ConnectionDetail
 from models.sources.connections.store import get_connection, require_feature
-from models.sources.external_resources.rules.resources import (
-    Capability,
-    ExternalId,
-    ProviderResource,
-    ReadFormat,
-)
+from models.sources.external_resources.rules import resources
 from runtime import base64url, errors
 from runtime.crypto import KeyRing, fingerprint
 from runtime.database import UnitOfWork
@@ -87,8 +81,8 @@ class BrowseConnection(core_base.Input):
     model_config = core_base.example({"connectionId": core_base.EXAMPLE_ID, "limit": 50})
 
     connection_id: core_base.InputId
-    parent_external_id: ExternalId | None = None
-    external_type: ExternalId | None = None
+    parent_external_id: resources.ExternalId | None = None
+    external_type: resources.ExternalId | None = None
     query: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     limit: Annotated[int, Field(ge=1)] = 30
     cursor: Annotated[str, Field(max_length=8_192)] | None = None
@@ -109,13 +103,13 @@ class NamedResource(core_base.Input):
     )
 
     connection_id: core_base.InputId
-    resource: ProviderResource
+    resource: resources.ProviderResource
 
 
 class ResourceContent(core_base.Shape):
     """The content of a resource; a `link` has none, and says where it is."""
 
-    format: ReadFormat
+    format: resources.ReadFormat
     content: core_base.Nullable[Any]
     revision: str | None = None
     read_only: bool
@@ -136,7 +130,7 @@ OUTCOME_LIFETIME = timedelta(hours=1)
 
 
 async def usable_connection(
-    work: UnitOfWork, actor: Actor, connection_id: core_base.Id, *needed: Capability
+    work: UnitOfWork, actor: Actor, connection_id: core_base.Id, *needed: resources.Capability
 ) -> ConnectionDetail:
     """A connection that the actor sees, of a provider that is switched on and can do this.
 
@@ -151,14 +145,14 @@ async def usable_connection(
     return connection
 
 
-_VERBS: Mapping[Capability, str] = {
-    Capability.BROWSE: "be browsed",
-    Capability.SEARCH: "be searched",
-    Capability.READ: "be read from",
-    Capability.MOUNT: "be mounted",
-    Capability.IMPORT: "be imported from",
-    Capability.IMPORT_FORM: "provide forms",
-    Capability.WATCH: "be watched",
+_VERBS: Mapping[resources.Capability, str] = {
+    resources.Capability.BROWSE: "be browsed",
+    resources.Capability.SEARCH: "be searched",
+    resources.Capability.READ: "be read from",
+    resources.Capability.MOUNT: "be mounted",
+    resources.Capability.IMPORT: "be imported from",
+    resources.Capability.IMPORT_FORM: "provide forms",
+    resources.Capability.WATCH: "be watched",
 }
 
 
@@ -187,7 +181,10 @@ async def accept_browse(
 async def _browse_question(
     work: UnitOfWork, actor: Actor, keys: KeyRing, body: BrowseConnection
 ) -> tuple[ConnectionDetail, core_base.JsonObject]:
-    needed = [Capability.BROWSE, *([Capability.SEARCH] if body.query is not None else [])]
+    needed = [
+        resources.Capability.BROWSE,
+        *([resources.Capability.SEARCH] if body.query is not None else []),
+    ]
     connection = await usable_connection(work, actor, body.connection_id, *needed)
     listing = _listing(body)
     cursor = unwrapped_cursor(keys, actor, listing, body.cursor)
@@ -225,7 +222,7 @@ async def accept_read(
     work: UnitOfWork, actor: Actor, call_id: core_base.Id, body: NamedResource
 ) -> None:
     """Have a worker read a resource. Raises what `usable_connection` raises."""
-    connection = await usable_connection(work, actor, body.connection_id, Capability.READ)
+    connection = await usable_connection(work, actor, body.connection_id, resources.Capability.READ)
     question = {"resource": resource_reference(body.resource)}
     await _accept(work, actor, call_id, CallKind.READ, connection, question)
 
@@ -291,7 +288,7 @@ async def purge_calls(work: UnitOfWork) -> int:
     return await purge_jobs(work, work.now - OUTCOME_LIFETIME, family=Family.PROVIDER_CALL)
 
 
-def resource_reference(resource: ProviderResource) -> core_base.JsonObject:
+def resource_reference(resource: resources.ProviderResource) -> core_base.JsonObject:
     """A resource as a client named it, for a worker that asks the provider what it is."""
     return resource.to_json()
 

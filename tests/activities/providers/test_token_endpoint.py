@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from activities.authorizations import TokenEndpoint, UnansweredError
+from activities.connections import TokenEndpoint, UnansweredError
 from models.sources.authorizations.rules import REFRESH_TOKEN, oauth_client
 from models.sources.connections.providers import ProviderName
 from runtime.configuration.sections import ProviderSettings

@@ -12,7 +12,7 @@ import pytest
 from activities.sources.database_process import DatabaseAddress, DatabaseQuery
 from activities.sources.fetchers import fetch_rows
 from models.sources.connections.providers import ProviderName
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, SourceProblem
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import Address, OutboundPolicy, parse_address
 from tests.support.foreign_databases import (

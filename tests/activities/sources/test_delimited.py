@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from activities.sources.readers.opening import open_table
 from activities.sources.readers.table import Table
-from models.sources.tabular.rules.options import ReadOptions, TableFormat
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, ReadOptions, SourceProblem, TableFormat
 
 ROWS = [("Nut, small", "1"), ("Bolt", "2")]
 

@@ -11,8 +11,7 @@ import pytest
 
 from activities.sources.fetching import HttpSource, fetch_first_page
 from models.sources.data_sources.rules import DataSourceKind
-from models.sources.tabular.rules.options import TableFormat
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, SourceProblem, TableFormat
 from runtime.outbound.client import OutboundClient
 from tests.activities.sources.test_hostile_files import described
 from tests.support.endpoint import Script, Serve

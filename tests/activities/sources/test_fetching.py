@@ -15,8 +15,7 @@ from activities.sources.fetching import Fetched, HttpSource, fetch_pages
 from activities.sources.readers.opening import open_table
 from models.sources.data_sources.rules import DataSourceKind
 from models.sources.tabular.rules import options as tabular_options
-from models.sources.tabular.rules.options import TableFormat, read_options
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, SourceProblem, TableFormat, read_options
 from runtime.outbound.client import OutboundClient
 from tests.support.endpoint import Answer, Endpoint, Serve, never, reply
 

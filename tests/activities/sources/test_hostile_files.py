@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from activities.sources.reading import Reading, ReadingEndedError, reading
-from models.sources.tabular.rules.options import ReadOptions, TableFormat
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, ReadOptions, SourceProblem, TableFormat
 from tests.support.workbooks import (
     MAIN,
     SHEET,

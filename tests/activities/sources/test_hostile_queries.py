@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from cli.supervisor.servers import service_account
 from models.sources.data_sources.rules import SqlConfig
-from models.sources.tabular.rules.problems import ErrorKind
+from models.sources.tabular.rules.options import ErrorKind
 from runtime.outbound.client import OutboundClient
 from tests.activities.sources.test_databases import Ask
 from tests.support.foreign_databases import READER, ForeignDatabase, over_tcp

@@ -16,8 +16,7 @@ from models.data.fields.rules.fields import FieldKind
 from models.sources.tabular.rules.cells import Amount, Percent
 from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.options import ReadOptions, TableFormat
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, ReadOptions, SourceProblem, TableFormat
 from tests.support.workbooks import (
     SHEET,
     STYLES,

@@ -20,8 +20,7 @@ from models.data.fields.rules.fields import FieldKind, FieldSpec, Option
 from models.sources.data_source_runs.targets import fields_of
 from models.sources.tabular.rules.conversion import StagedLines
 from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.options import ReadOptions, TableFormat
-from models.sources.tabular.rules.problems import SourceProblem
+from models.sources.tabular.rules.options import ReadOptions, SourceProblem, TableFormat
 from models.sources.tabular.rules.rejections import MAX_REJECTIONS
 
 K = FieldKind

@@ -9,8 +9,7 @@ import pytest
 from activities.sources.fetchers import Access, FetchedResource, Fetchers, Wanted, WantedResource
 from activities.sources.fetching import Fetched
 from models.sources.data_sources.rules import DataSourceKind
-from models.sources.tabular.rules.options import TableFormat
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, SourceProblem, TableFormat
 from runtime.crypto import KeyRing
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient

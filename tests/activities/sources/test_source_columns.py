@@ -11,8 +11,8 @@ from sqlalchemy import delete, select, text, update
 
 from activities.data_source_runs import steps
 from activities.sources.reading import reading
-from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from models.data.records.tables import record
 from models.messages.notifications.queries import notification
 from models.messages.workspace_events.log import workspace_event

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from activities.sources.readers import sqlite
+from activities.sources.readers import opening
 from activities.sources.readers.opening import open_table
-from models.sources.tabular.rules.options import ReadOptions, TableFormat
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, ReadOptions, SourceProblem, TableFormat
 
 
 @pytest.fixture
@@ -79,7 +78,7 @@ def test_a_query_that_does_more_than_select_is_refused(
 def test_a_query_that_never_ends_is_interrupted(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "SECONDS", 0.1)
+    monkeypatch.setattr(opening, "SECONDS", 0.1)
     endless = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
     assert problem(shop, endless).kind is ErrorKind.TIMEOUT
     large = problem(shop, "SELECT length(zeroblob(900000000))")

@@ -19,8 +19,7 @@ from models.data.fields.rules.fields import FieldKind
 from models.sources.tabular.rules.cells import cell
 from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.options import ReadOptions, TableFormat
-from models.sources.tabular.rules.problems import SourceProblem
+from models.sources.tabular.rules.options import ReadOptions, SourceProblem, TableFormat
 from tests.support.exploring import examples
 from tests.support.workbooks import (
     MAIN,

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from models.automation.automations.tables import automation, automation_graph, automation_version
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.access.rules import Role
 from tests.support.automations import (
     create,

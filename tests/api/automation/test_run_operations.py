@@ -13,8 +13,11 @@ from activities.run_operations import RunOperationActivities
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.automation.run_operations import commands, rules
 from models.automation.run_operations.execution import Advance
-from models.automation.run_operations.queries import PreviewRunOperation
-from models.automation.run_operations.tables import run_operation, run_operation_result
+from models.automation.run_operations.queries import (
+    PreviewRunOperation,
+    run_operation,
+    run_operation_result,
+)
 from models.core.access.rules import Role
 from runtime.clock import utc_now
 from runtime.derived_ids import derived_id

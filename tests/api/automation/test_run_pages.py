@@ -17,8 +17,8 @@ from fastapi.sse import format_sse_event
 from sqlalchemy import func, select, update
 
 from api import run_events
-from api.realtime import event_streams
-from api.realtime.event_streams import Streams
+from api.realtime import feeds
+from api.realtime.feeds import Streams
 from models.automation import run_overviews
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.rules import RunStatus
@@ -247,7 +247,7 @@ async def test_a_silent_stream_shows_that_it_is_alive_and_does_not_last_for_ever
     # Long enough for heartbeats on a machine that stands still for a while or answers slowly.
     monkeypatch.setattr(run_events, "LIFETIME_SECONDS", 5.0)
     monkeypatch.setattr(run_events, "PAUSE_PER_READ", 0)
-    monkeypatch.setattr(event_streams, "KEEPALIVE_SECONDS", 0.2)
+    monkeypatch.setattr(feeds, "KEEPALIVE_SECONDS", 0.2)
     run = await started(client, space)
     answer = await client.get(f"/v1/runs/{run['id']}/events")
     assert [name for name, _ in events(answer)] == ["state"]
@@ -293,14 +293,14 @@ async def test_streams_hold_no_connection_and_are_counted(
         await eventually(nobody_holds_one, what="a moment without a connection")
         await asyncio.sleep(0.01)
     assert streams.open.total() == 5
-    monkeypatch.setattr(event_streams, "MOST_OF_ONE_CALLER", 5)
+    monkeypatch.setattr(feeds, "MOST_OF_ONE_CALLER", 5)
     crowded = await client.get(path)
     assert (crowded.status_code, crowded.headers["Retry-After"]) == (429, "1")
     other = client.with_token(foreign.token)
     theirs = await started(other, foreign)
     watching.append(asyncio.create_task(other.get(f"/v1/runs/{theirs['id']}/events")))
     await until_each_knows(told, 6)
-    monkeypatch.setattr(event_streams, "MOST_STREAMS", 6)
+    monkeypatch.setattr(feeds, "MOST_STREAMS", 6)
     refused = await client.get(path)
     assert refusal(refused) == (503, "unavailable")
     assert refused.headers["retry-after"]

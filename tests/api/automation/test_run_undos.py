@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from sqlalchemy import select, update
 
 from models.automation.automation_runs.calls import called_run_id
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.access.rules import Role, Scope
 from models.data.records.commands import purge_records
 from models.messages.events.store import trigger_event

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import func, select
 
 from models.automation.run_operations.execution import Advance, advance
+from models.automation.run_operations.queries import RUN_OPERATIONS
 from models.automation.run_operations.rules import OperationRow
-from models.automation.run_operations.tables import RUN_OPERATIONS
 from models.automation.run_undos import rules
 from models.core.lifecycle import commands as lifecycle
 from models.data.record_changes.history import record_change

@@ -14,7 +14,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.sweeps import Expired, RetentionActivities
 from models.automation.automation_runs.tables import automation_run
-from models.automation.inbox.tables import inbox_outcome
+from models.automation.inbox.store import inbox_outcome
 from models.automation.webhooks.commands import webhook_receipt
 from runtime.clock import utc_now
 from runtime.configuration.settings import Settings

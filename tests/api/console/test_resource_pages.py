@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from fastapi import FastAPI
 
-from api.console.shell import Appearance, Shell
+from api.console.rendering import Appearance, Shell
 from api.kernel.routing import Route, route_of
 from api.routers.automation import incidents
 from api.routers.registry import ROUTERS

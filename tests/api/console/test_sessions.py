@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import func, select, update
 
-from api.console.shell import local_path
+from api.console.rendering import local_path
 from models.messages.realtime import realtime_ticket
 from models.people.credentials import (
     IDLE,

@@ -11,7 +11,7 @@ from sqlalchemy import delete, insert, select, update
 from activities.maintenance.sweeps import sweep_orphans
 from models.content.files.commands import purge_files
 from models.content.files.queries import file
-from models.content.items.tables import item, item_grant
+from models.content.items.joins import item, item_grant
 from models.core.access.rules import Level, Role, Scope
 from runtime.clock import utc_now
 from runtime.configuration.settings import Settings

@@ -12,8 +12,8 @@ from sqlalchemy import func, insert, literal, select, text, update
 from sqlalchemy.dialects.postgresql.base import PGDialect
 
 from cli.supervisor.development import DevelopmentIssuer
+from models.content.items.joins import item, item_grant
 from models.content.items.queries import closed_items
-from models.content.items.tables import item, item_grant
 from models.core.access.rules import Level, Role, Scope
 from tests.support.client import Client
 from tests.support.items import children, make, make_item, read, refused, titles

@@ -12,7 +12,7 @@ from models.content.files.queries import file as file_table
 from models.content.items.commands import create_item_for
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Level, Role, Scope
-from models.data.views.tables import view as view_table
+from models.data.views.queries import view as view_table
 from runtime.ids import new_id
 from tests.support.client import Client
 from tests.support.spaces import Space

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import func, select, update
 
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.access.rules import Role, Scope
 from models.data.fields.tables import database as database_table
 from tests.support.client import Client

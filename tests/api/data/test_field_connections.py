@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import insert, update
 
-from models.content.items.tables import item, item_grant
+from models.content.items.joins import item, item_grant
 from models.core.access.rules import Role
 from tests.support.client import Client
 from tests.support.spaces import Space

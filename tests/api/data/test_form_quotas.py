@@ -19,7 +19,7 @@ from models.data.forms.commands import (
     check_quotas,
     take_quotas,
 )
-from models.data.forms.tables import form_quota, purge_quotas
+from models.data.forms.queries import form_quota, purge_quotas
 from models.data.records.tables import record
 from runtime.configuration.settings import Settings
 from tests.support.client import Client

@@ -15,7 +15,7 @@ from models.content.items.commands import create_item_for
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Level, Role
 from models.data.forms.commands import copy_form, create_form
-from models.data.forms.tables import form, form_submission
+from models.data.forms.queries import form, form_submission
 from models.data.records.tables import record
 from models.people.workspaces import workspace
 from runtime.configuration.settings import Settings

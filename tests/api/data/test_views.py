@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import event, update
 
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.access.rules import Role, Scope
 from models.data.databases.field_changes import remove_invalid_usages
 from models.data.fields.queries import load_schema

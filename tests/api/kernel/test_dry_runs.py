@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from sqlalchemy import func, select, text, update
 
 from api.kernel.request import prefers
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.access.rules import Role, Scope
 from models.people.request_logs import request_log
 from models.tables import metadata

@@ -12,7 +12,7 @@ from models.core.access.rules import Role, Scope
 from models.messages.notifications.queries import notification
 from models.workspace.changes import requests
 from models.workspace.changes.commands import expire_changes
-from models.workspace.changes.tables import change_set, dry_run_change
+from models.workspace.changes.queries import change_set, dry_run_change
 from tests.api.kernel.test_dry_runs import make, titles
 from tests.support.client import Client
 from tests.support.spaces import Space

@@ -16,8 +16,8 @@ from sqlalchemy import func, select, text, update
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from api.realtime.feeds import connection_url
 from api.realtime.hub import End
-from api.realtime.sockets import connection_url
 from cli.supervisor.development import DevelopmentIssuer
 from models.core.access.rules import Principal, PrincipalType, Role
 from models.messages.realtime import UnusableTicketError, realtime_ticket, redeem

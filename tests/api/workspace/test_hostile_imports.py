@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import func, select
 
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.people.workspaces import workspace
 from runtime.configuration.settings import Settings
 from runtime.object_store import ObjectStore

@@ -9,7 +9,7 @@ from sqlalchemy import insert, select
 
 from models.content.files.commands import register_file
 from models.content.files.rules import Content
-from models.content.items.tables import item, item_grant
+from models.content.items.joins import item, item_grant
 from models.core.access.rules import Level, Role, Scope
 from runtime.ids import new_id
 from tests.support.client import Client

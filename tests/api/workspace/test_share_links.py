@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import func, insert, select, text, update
 
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.access.rules import Role, Scope
 from models.workspace.share_links.visitors import new_session, share_link
 from runtime.clock import utc_now, wire_timestamp

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from models.automation.inbox.commands import keep
 from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, Received
+from models.automation.inbox.store import keep
 from runtime.configuration.settings import Settings
 from runtime.ids import new_id
 from tests.cli.client.test_runs import Shell

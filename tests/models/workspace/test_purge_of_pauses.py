@@ -6,7 +6,7 @@ from sqlalchemy import func, select, update
 
 from models.content.files.commands import purge_trash
 from models.content.items.commands import trash_item
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.pauses.intents import pause, resting_intent
 from models.people.workspaces import purge_workspace
 from models.sources.outbound_limits.tables import outbound_place

@@ -10,7 +10,7 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import DatabaseError
 
 from activities.action_runs.steps import ActionSteps, Attempt
-from activities.automation_runs.nodes.writes import RecordNodes
+from activities.automation_runs.nodes.effects import RecordNodes
 from models.automation.action_runs import execution
 from models.automation.action_runs.execution import load_header
 from models.automation.action_runs.store import (

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from models.core.base import Id
-from models.sources.connections.shapes import CreateConnection
+from models.sources.connections.providers import CreateConnection
 from models.sources.connections.store import create_connection, delete_connection
 from runtime.errors import ValidationError
 from tests.support.actions import act, make

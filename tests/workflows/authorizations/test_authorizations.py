@@ -13,8 +13,7 @@ import pytest_asyncio
 from fastapi import FastAPI
 from sqlalchemy import Text, func, literal_column, select, update
 
-from activities.authorizations import TokenEndpoints, Tokens
-from activities.connections import ConnectionUseError
+from activities.connections import ConnectionUseError, TokenEndpoints, Tokens
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.messages.jobs.store import job

@@ -19,7 +19,7 @@ from models.core.access.rules import Role
 from models.data.databases.shapes import RenameField
 from models.data.fields.queries import load_catalog
 from models.messages.notifications.queries import notification
-from models.workspace.impact.renames import rename_field
+from models.workspace.impact.fields import rename_field
 from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.triggers import Listening

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select, update
 
-from models.sources.data_source_runs.lifecycle import purge_rejections
 from models.sources.data_source_runs.rules import REVERTIBLE
-from models.sources.data_source_runs.tables import data_source_run, run_rejection
+from models.sources.data_source_runs.tables import data_source_run, purge_rejections, run_rejection
 from models.sources.tabular.rules.rejections import MAX_REJECTIONS
 from tests.support.client import Client
 from tests.support.endpoint import Serve, reply

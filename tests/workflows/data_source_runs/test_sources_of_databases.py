@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from sqlalchemy import select
 
-from models.sources.connections.shapes import CreateConnection
+from models.sources.connections.providers import CreateConnection
 from models.sources.connections.store import create_connection
 from models.sources.data_source_runs.tables import data_source_run
 from tests.support.client import Client

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from temporalio.service import RPCError
 
 from models.content.items.rules import MAX_TREE_DEPTH
-from models.sources.mounts.tables import mount
+from models.sources.mounts.queries import mount
 from tests.support.client import Client
 from tests.support.endpoint import reply
 from tests.support.engine import Engine

@@ -10,7 +10,7 @@ from sqlalchemy import select, text, update
 from models.automation.actions.store import action
 from models.sources.data_sources.tables import data_source
 from models.workspace.changes.commands import expire_changes
-from models.workspace.changes.tables import change_set
+from models.workspace.changes.queries import change_set
 from runtime.temporal.families import Family
 from tests.support.client import Client
 from tests.support.engine import Engine

@@ -15,8 +15,8 @@ from activities.maintenance.sweeps import Expired, RetentionActivities
 from models.core.access.rules import Principal, PrincipalType, Role, Scope
 from models.people.workspaces import workspace_member
 from models.workspace.changes.commands import accept_application
+from models.workspace.changes.queries import change_set
 from models.workspace.changes.shapes import ApplyChanges
-from models.workspace.changes.tables import change_set
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore
 from tests.contract.watching import checksum

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import select, text, update
 
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.workspace.legacy_imports import rollbacks
 from models.workspace.legacy_imports.executions import purge_legacy_imports
 from models.workspace.legacy_imports.tables import legacy_import_run

@@ -8,8 +8,7 @@ from sqlalchemy import select, update
 
 from models.automation.automation_runs.tables import automation_run
 from models.automation.run_operations import commands
-from models.automation.run_operations.queries import RunOperationShape
-from models.automation.run_operations.tables import run_operation
+from models.automation.run_operations.queries import RunOperationShape, run_operation
 from runtime.temporal.families import Family
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import Engine, graph, node

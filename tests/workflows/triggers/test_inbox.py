@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from models.automation.automation_runs.commands import keep_passed_over
 from models.automation.automations.schedules import AUTOMATION_SCHEDULES
-from models.automation.inbox.tables import inbox_event, inbox_outcome, purge_inbox
+from models.automation.inbox.store import inbox_event, inbox_outcome, purge_inbox
 from models.automation.triggers.subscribers import debounced_change
 from models.core.base import Id
 from models.core.schedules.commands import scheduled

@@ -1,4 +1,4 @@
-"""Effects that leave the machine, by kind: mails, webhooks, calls; secrets are kept from runs."""
+"""The effects of nodes by kind: in their own transaction, or outside, without secrets."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -7,25 +7,33 @@ from functools import partial
 import pydantic
 
 from activities.automation_runs.nodes import http_request as node_http_request
-from activities.automation_runs.nodes.invocation import Effect, NodeResult, Outgoing, failure_of
+from activities.automation_runs.nodes import invocation
 from activities.connections import ConnectionUseError, SignIn, noted_call, sign_in
 from activities.database_errors import DATABASE_AWAY
 from activities.turns import CallHeldError
 from activities.webhook_calls import Receiver, WebhookCall
 from models.automation.automation_runs.rules import NodeError
+from models.automation.automations.rules.graph import configs
 from models.automation.automations.rules.graph.configs import SendEmailConfig, SendWebhookConfig
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language import bindings
 from models.automation.secrets.store import secret_values
 from models.core.base import Id, JsonObject
 from models.core.http_requests import HIDDEN, Place, as_it_is, credentials_in, hidden
+from models.data.records import commands, queries
+from models.data.records.queries import QueryTooSlowError
+from models.data.records.shapes import CreateRecord, RecordDetail, UpdateRecord
+from models.data.views.queries import through_its_view
+from models.messages.notification_preferences import NotificationKind
+from models.messages.notifications.commands import Notice, notify
 from models.messages.webhook_endpoints.store import existing_endpoint, secrets_of
 from models.messages.webhook_signing import signing_secret
+from models.people.members import members_with, strangers
 from runtime.clock import wire_timestamp
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 from runtime.derived_ids import derived_id
-from runtime.errors import PlatformError
+from runtime.errors import NotFoundError, PlatformError
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError
@@ -33,7 +41,103 @@ from runtime.outbound.mail import Mail, MailClient, MailRefusedError
 from runtime.redaction import Redaction
 
 
-async def send_email(client: MailClient | None, outgoing: Outgoing) -> NodeResult:
+class RecordNodes:
+    """Handlers of the record kinds; `keys` sign the cursor of a query that has more to show."""
+
+    def __init__(self, keys: KeyRing) -> None:
+        self._keys = keys
+
+    def transactions(self) -> Mapping[str, invocation.Transaction]:
+        """The handler of each record kind."""
+        return {
+            NodeKind.QUERY_RECORDS: self.query_records,
+            NodeKind.CREATE_RECORD: self.create_record,
+            NodeKind.UPDATE_RECORD: self.update_record,
+            NodeKind.DELETE_RECORD: self.delete_record,
+        }
+
+    async def query_records(self, node: invocation.Invocation) -> invocation.NodeResult:
+        """`{records, cursor, count}` of one page."""
+        config = configs.QueryRecordsConfig.model_validate(node.parameters)
+        place = node.work, node.actor, config.database_id
+        query = await through_its_view(*place, config.query)
+        found = await queries.ask_records(*place, query, self._keys)
+        if found is None:
+            raise QueryTooSlowError
+        rest = found.model_dump(mode="json", by_alias=True, exclude={"records"})
+        records = [record.to_json() for record in found.records]
+        return invocation.NodeResult({"records": records, **rest, "count": len(records)})
+
+    async def create_record(self, node: invocation.Invocation) -> invocation.NodeResult:
+        """`{record, created}`; with `upsertBy`, `created` tells whether it is new."""
+        config = configs.CreateRecordConfig.model_validate(node.parameters)
+        body = CreateRecord(title=config.title, data=config.data, relations=config.relations)
+        if config.upsert_by:
+            upserted = await commands.upsert_record(
+                node.work, node.actor, config.database_id, config.upsert_by, body
+            )
+            return _written(upserted.record, created=upserted.created)
+        record = await commands.create_record(node.work, node.actor, config.database_id, body)
+        return _written(record, created=True)
+
+    async def update_record(self, node: invocation.Invocation) -> invocation.NodeResult:
+        """`{record}`, the values merged per key."""
+        config = configs.UpdateRecordConfig.model_validate(node.parameters)
+        given = config.model_dump(exclude_unset=True, include=_CHANGES)
+        body = UpdateRecord.model_validate(given)
+        record = await commands.update_record(node.work, node.actor, config.record_id, body)
+        _require_database(record, config.database_id)
+        return _written(record)
+
+    async def delete_record(self, node: invocation.Invocation) -> invocation.NodeResult:
+        """`{record}` as it was."""
+        config = configs.DeleteRecordConfig.model_validate(node.parameters)
+        record = await commands.delete_record(node.work, node.actor, config.record_id)
+        _require_database(record, config.database_id)
+        return _written(record)
+
+
+_CHANGES = {"title", "data", "relations"}
+
+
+def _require_database(record: RecordDetail, database_id: Id | None) -> None:
+    """Raises NotFoundError for a record of another database; the transaction takes it back."""
+    if database_id is not None and record.database_id != database_id:
+        raise NotFoundError("record")
+
+
+def _written(record: RecordDetail, **facts: bool) -> invocation.NodeResult:
+    return invocation.NodeResult({"record": record.to_json(), **facts})
+
+
+async def notify_members(node: invocation.Invocation) -> invocation.NodeResult:
+    """`{notified}`: the ids of the notified members. Raises NotFoundError for a user who is not a
+    member.
+    """
+    config = configs.NotifyConfig.model_validate(node.parameters)
+    workspace_id, principal = node.actor.workspace_id, node.actor.principal
+    if config.role is not None:
+        user_ids = await members_with(node.work, workspace_id, config.role)
+    else:
+        user_ids = config.user_ids or []
+        if await strangers(node.work, workspace_id, user_ids):
+            raise NotFoundError("user")
+    origin = "actionId" if principal.run_id is None else "automationId"
+    notice = Notice(
+        kind=NotificationKind.SYSTEM,
+        title=config.title,
+        body=config.body,
+        run_id=principal.run_id,
+        actor_user_id=node.actor.person,
+        data={origin: str(principal.id)},
+    )
+    notified = await notify(node.work, workspace_id, user_ids, notice)
+    return invocation.NodeResult({"notified": [str(user_id) for user_id in notified]})
+
+
+async def send_email(
+    client: MailClient | None, outgoing: invocation.Outgoing
+) -> invocation.NodeResult:
     """`{messageId, accepted, refused}`, once the server took the mail for one recipient at least.
 
     While the server defers recipients and attempts are left, the mail is sent to none of them.
@@ -61,7 +165,7 @@ async def send_email(client: MailClient | None, outgoing: Outgoing) -> NodeResul
         # SMTP: 4xx is transient and 5xx is permanent (RFC 5321, 4.2.1).
         retryable = 400 <= error.reply < 500
         raise NodeError(f"smtp_{error.reply}", error.message, retryable=retryable) from None
-    return NodeResult(
+    return invocation.NodeResult(
         {
             "messageId": message_id,
             "accepted": list(handed.accepted),
@@ -78,7 +182,7 @@ class WebhookNode:
         self._keys = keys
         self._outbound = outbound
 
-    async def send(self, outgoing: Outgoing) -> NodeResult:
+    async def send(self, outgoing: invocation.Outgoing) -> invocation.NodeResult:
         """`{webhookId, status}` of an answer 2xx; id and body are constant over attempts.
 
         Raises NodeError for any other status, with the answer, and for an endpoint that takes
@@ -101,7 +205,7 @@ class WebhookNode:
             failure = node_http_request.unexpected(response)
             failure.output = {"webhookId": call.message_id, **(failure.output or {})}
             raise failure
-        return NodeResult({"webhookId": call.message_id, "status": response.status})
+        return invocation.NodeResult({"webhookId": call.message_id, "status": response.status})
 
     async def _receiver(
         self, work: UnitOfWork, workspace_id: Id, config: SendWebhookConfig
@@ -124,7 +228,7 @@ def effects_by_kind(
     outbound: OutboundClient,
     mail: MailClient | None,
     store: ObjectStore,
-) -> Mapping[str, Effect]:
+) -> Mapping[str, invocation.Effect]:
     """The effect of each kind; actions call theirs the same."""
     return {
         NodeKind.HTTP_REQUEST: partial(
@@ -151,17 +255,21 @@ class Secrecy:
         self._database = database
         self._keys = keys
 
-    def around(self, effects: Mapping[str, Effect]) -> Mapping[str, Effect]:
+    def around(self, effects: Mapping[str, invocation.Effect]) -> Mapping[str, invocation.Effect]:
         """The same effects; neither their results nor their failures hold a secret."""
         return {kind: partial(self._send, effect) for kind, effect in effects.items()}
 
-    async def _send(self, effect: Effect, outgoing: Outgoing) -> NodeResult:
+    async def _send(
+        self, effect: invocation.Effect, outgoing: invocation.Outgoing
+    ) -> invocation.NodeResult:
         connection_id = outgoing.parameters.get("connectionId")
         place = (self._database, outgoing.workspace_id)
         async with noted_call(*place, connection_id and Id(connection_id), _reason):
             return await self._sent(effect, outgoing)
 
-    async def _sent(self, effect: Effect, outgoing: Outgoing) -> NodeResult:
+    async def _sent(
+        self, effect: invocation.Effect, outgoing: invocation.Outgoing
+    ) -> invocation.NodeResult:
         secrets = await self._named(outgoing)
         parameters = await self._signed_in(
             outgoing, bindings.revealed(outgoing.parameters, secrets)
@@ -179,7 +287,7 @@ class Secrecy:
             raise discreet(error, redaction) from None
         return replace(result, output=redaction.value(result.output))
 
-    async def _signed_in(self, outgoing: Outgoing, parameters: JsonObject) -> JsonObject:
+    async def _signed_in(self, outgoing: invocation.Outgoing, parameters: JsonObject) -> JsonObject:
         """The parameters with the credentials of the connection they are sent with, if any.
 
         Raises NodeError for a connection that is of no use.
@@ -196,7 +304,7 @@ class Secrecy:
             raise NodeError("connection_error", error.message) from None
         return values if found.scheme == "none" else {**values, "auth": _auth_of(found)}
 
-    async def _named(self, outgoing: Outgoing) -> Mapping[str, str]:
+    async def _named(self, outgoing: invocation.Outgoing) -> Mapping[str, str]:
         """The named secrets, by name. Raises BindingError for one that was deleted."""
         names = frozenset(bindings.marked_names(outgoing.parameters))
         if not names:
@@ -238,7 +346,7 @@ def discreet(error: Exception, redaction: Redaction) -> Exception:
     if not isinstance(error, PlatformError | pydantic.ValidationError):
         # An unexpected error is logged, and its text may quote anything.
         return RuntimeError(type(error).__name__).with_traceback(error.__traceback__)
-    failure = failure_of(error)
+    failure = invocation.failure_of(error)
     message = failure.message
     if isinstance(error, NodeError) and error.quoted:
         message = error.message + UNSAID

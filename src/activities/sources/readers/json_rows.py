@@ -18,8 +18,7 @@ from models.core.expressions.rules.errors import BindingError, ExpressionLimitEr
 from models.core.expressions.rules.json_paths import matches, read_query
 from models.core.values import InvalidValueError, exact_number
 from models.sources.tabular.rules.cells import Cell, cell
-from models.sources.tabular.rules.options import MAX_COLUMNS, ReadOptions, TableFormat
-from models.sources.tabular.rules.problems import ErrorKind
+from models.sources.tabular.rules.options import MAX_COLUMNS, ErrorKind, ReadOptions, TableFormat
 from runtime.content_types import ContentType
 
 _MARK = "\ufeff"

@@ -1,16 +1,25 @@
-"""Opening a file as a table, by its format; a zipped one is checked before it is unpacked."""
+"""Opening a file as a table, by its format; a zipped one is checked before it is unpacked.
 
+An SQLite file, which is untrusted, is opened to be read only. Its query may select, and nothing
+else: no file is attached, no extension loaded, no setting changed. It is interrupted when it takes
+too long.
+"""
+
+import sqlite3
+import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from activities.sources.readers.delimited import read_delimited
 from activities.sources.readers.json_rows import read_json
-from activities.sources.readers.sqlite import read_sqlite
-from activities.sources.readers.table import Table, refuse
+from activities.sources.readers.table import Row, Table, bounded, headers_of, refuse
 from activities.sources.readers.workbook import read_workbook
 from models.sources.tabular.rules import options as tabular_options
-from models.sources.tabular.rules.problems import ErrorKind
+from models.sources.tabular.rules.cells import Cell, cell
+from models.sources.tabular.rules.options import ErrorKind, ReadOptions
 
 _MAX_ENTRIES = 10_000
 _SMALL = 1024 * 1024
@@ -84,3 +93,94 @@ def _begin(path: Path) -> bytes:
     if not begin:
         refuse("The file is empty.")
     return begin
+
+
+SECONDS = 60.0
+"""Of one run of a query."""
+_STEPS = 10_000
+"""Instructions of SQLite between two checks of the time."""
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_LENGTH: 16 * 1024 * 1024,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+_ALLOWED = frozenset(
+    {
+        sqlite3.SQLITE_SELECT,
+        sqlite3.SQLITE_READ,
+        sqlite3.SQLITE_FUNCTION,
+        sqlite3.SQLITE_RECURSIVE,
+    }
+)
+_REFUSED_FUNCTIONS = frozenset(
+    {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
+)
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CANTOPEN})
+
+
+def read_sqlite(path: Path, options: ReadOptions) -> Table:
+    """The table that a query of the file gives. Raises SourceProblem."""
+    with path.open("rb") as file:
+        if file.read(16) != b"SQLite format 3\x00":
+            refuse("The file is not a SQLite database, or is encrypted.")
+
+    with _selected(path, options) as cursor:
+        named = [column[0] for column in cursor.description or ()]
+    headers = headers_of(named, len(named))
+
+    def rows() -> Iterator[Row]:
+        with _selected(path, options) as cursor:
+            for row in cursor:
+                yield [_cell(value) for value in row]
+
+    return Table(headers, lambda: bounded(rows()))
+
+
+def _cell(value: object) -> Cell:
+    return cell(value.hex() if isinstance(value, bytes) else value)
+
+
+@contextmanager
+def _selected(path: Path, options: ReadOptions) -> Iterator[sqlite3.Cursor]:
+    """The executed query. Errors in the block become problems, too."""
+    try:
+        # Immutable: nothing beside the file is looked for, be it a journal or a lock.
+        where = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        with closing(sqlite3.connect(where, uri=True)) as connection:
+            _confine(connection)
+            yield connection.execute(options.query or "", options.params)
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        _refuse(error)
+
+
+def _confine(connection: sqlite3.Connection) -> None:
+    for limit, most in _LIMITS.items():
+        connection.setlimit(limit, most)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    connection.text_factory = lambda content: content.decode(errors="replace")
+    deadline = time.monotonic() + SECONDS
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
+    connection.set_authorizer(_authorize)
+
+
+def _authorize(action: int, _first: object, second: object, *_where: object) -> int:
+    function = action == sqlite3.SQLITE_FUNCTION and str(second).lower()
+    if action not in _ALLOWED or function in _REFUSED_FUNCTIONS:
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK
+
+
+def _refuse(error: Exception) -> NoReturn:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code == sqlite3.SQLITE_INTERRUPT:
+        refuse(
+            f"The query took more than {SECONDS:.0f} seconds. Read less data.", ErrorKind.TIMEOUT
+        )
+    if code == sqlite3.SQLITE_AUTH:
+        refuse("The query can only read tables of the file.", ErrorKind.MAPPING)
+    if code == sqlite3.SQLITE_TOOBIG:
+        refuse("A value in the result is too large. Read less data.", ErrorKind.TOO_LARGE)
+    if code in _DAMAGED:
+        refuse("The file is damaged or encrypted.")
+    refuse(f"SQLite rejected the query: {' '.join(str(error).split())[:300]}", ErrorKind.MAPPING)

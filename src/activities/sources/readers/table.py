@@ -5,13 +5,12 @@ from collections.abc import Callable, Container, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import IO, AnyStr, NoReturn
 
+from models.sources.tabular.rules import options as file_options
 from models.sources.tabular.rules.cells import Cell
-from models.sources.tabular.rules.options import MAX_CELL_BYTES, MAX_COLUMNS, MAX_ROWS
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 
 Row = Sequence[Cell]
-_LONGEST_LINE = MAX_COLUMNS * MAX_CELL_BYTES
-_SHORT = MAX_CELL_BYTES // 4
+_LONGEST_LINE = file_options.MAX_COLUMNS * file_options.MAX_CELL_BYTES
+_SHORT = file_options.MAX_CELL_BYTES // 4
 """Characters of a text that needs no encoding to be measured: most bytes of one are four."""
 _LONGEST_HEADER = 250
 """Characters of a header, so that a mapping has room for a number that makes it unique."""
@@ -69,9 +68,9 @@ class Table:
     numbers: RowNumbers = field(default_factory=RowNumbers)
 
 
-def refuse(message: str, kind: ErrorKind = ErrorKind.PARSE) -> NoReturn:
+def refuse(message: str, kind: file_options.ErrorKind = file_options.ErrorKind.PARSE) -> NoReturn:
     """Raise what stops the reading of a file."""
-    raise SourceProblem(kind, message)
+    raise file_options.SourceProblem(kind, message)
 
 
 def column_letter(place: int) -> str:
@@ -100,8 +99,11 @@ def header(value: Cell) -> str:
 
 def headers_of(cells: Sequence[Cell] | None, width: int) -> list[str]:
     """The names of the columns: unique, and letters where the header has none."""
-    if width > MAX_COLUMNS:
-        refuse(f"The table has more than {MAX_COLUMNS} columns.", ErrorKind.TOO_LARGE)
+    if width > file_options.MAX_COLUMNS:
+        refuse(
+            f"The table has more than {file_options.MAX_COLUMNS} columns.",
+            file_options.ErrorKind.TOO_LARGE,
+        )
     headers: list[str] = []
     for place in range(width):
         value = cells[place] if cells is not None and place < len(cells) else None
@@ -127,15 +129,18 @@ def bounded_lines(file: IO[AnyStr]) -> Iterator[AnyStr]:
             longest = _LONGEST_LINE // 1024**2
             refuse(
                 f"Line {number} is longer than {longest} MiB. Check the format.",
-                ErrorKind.TOO_LARGE,
+                file_options.ErrorKind.TOO_LARGE,
             )
         yield line
 
 
 def check_count(rows: int) -> None:
     """Refuse more rows than a table may have."""
-    if rows > MAX_ROWS:
-        refuse(f"The table has more than {MAX_ROWS:,} rows.", ErrorKind.TOO_LARGE)
+    if rows > file_options.MAX_ROWS:
+        refuse(
+            f"The table has more than {file_options.MAX_ROWS:,} rows.",
+            file_options.ErrorKind.TOO_LARGE,
+        )
 
 
 def bounded(rows: Iterator[Row]) -> Iterator[Row]:
@@ -150,5 +155,8 @@ def bounded(rows: Iterator[Row]) -> Iterator[Row]:
 
 def check_cell(text: str) -> None:
     """Refuse a cell that is longer than a table may hold."""
-    if len(text.encode(errors="replace")) > MAX_CELL_BYTES:
-        refuse(f"A cell is larger than {MAX_CELL_BYTES // 1024} KiB.", ErrorKind.TOO_LARGE)
+    if len(text.encode(errors="replace")) > file_options.MAX_CELL_BYTES:
+        refuse(
+            f"A cell is larger than {file_options.MAX_CELL_BYTES // 1024} KiB.",
+            file_options.ErrorKind.TOO_LARGE,
+        )

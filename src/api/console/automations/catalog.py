@@ -22,7 +22,7 @@ from models.automation.automations.rules.graph.catalog import NAMED
 from models.automation.automations.rules.graph.configs import CONFIGS
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, EdgeOutcome, NodeKind
 from models.automation.automations.rules.graph.node_checks import DECIDING, STATIC
-from models.automation.automations.rules.graph.outputs import OUTPUTS
+from models.automation.automations.rules.graph.structure import OUTPUTS
 from models.automation.automations.rules.language import bindings
 from models.automation.automations.rules.triggers import kinds as triggers
 from models.automation.automations.rules.triggers.kinds import TriggerKind

@@ -11,10 +11,9 @@ from starlette.responses import Response
 from api.console.automations.routes import Picture, automation_of, path_of, picture_of
 from api.console.entered import Form, attempt, read_as
 from api.console.forms import paged, read_json
-from api.console.rendering import console_page, page, see_other
+from api.console.rendering import console_page, page, see_other, shell_of
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import shell_of
 from api.console.words import indented, queried
 from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest, QueryId

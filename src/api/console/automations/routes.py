@@ -9,11 +9,10 @@ from starlette.responses import Response
 from api.console.automations.run_forms import WebhookHelp, webhook_help
 from api.console.entered import Form
 from api.console.forms import done, paged
-from api.console.rendering import console_page, page
+from api.console.rendering import Shell, console_page, page, shell_of
 from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.runs.listing import Filters, Listing, listing
-from api.console.shell import Shell, shell_of
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.automation import automation_runs as runs_api
 from api.routers.automation import automations as api

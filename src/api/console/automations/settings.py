@@ -8,10 +8,9 @@ from starlette.responses import Response
 from api.console.automations.routes import automation_of, path_of
 from api.console.entered import BLANK, Entered, Form, read_as, redisplays
 from api.console.forms import Pause, Resume, number_of, paged
-from api.console.rendering import console_page, page, see_other
+from api.console.rendering import Shell, console_page, page, see_other, shell_of
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import Shell, shell_of
 from api.console.words import duration, plain, queried
 from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest

@@ -23,9 +23,9 @@ from models.automation.automations.commands import create_automation
 from models.automation.automations.shapes import CreateAutomation
 from models.core.access.rules import Level, Scope
 from models.core.base import JsonObject
-from models.data.databases import queries as databases
-from models.data.databases.commands import create_database
+from models.data.databases import store as databases
 from models.data.databases.shapes import CreateDatabase, DatabaseDetail
+from models.data.databases.store import create_database
 from models.data.fields.shapes import FieldShape
 from runtime.errors import DeniedError, ValidationError
 from runtime.package_data import read_yaml

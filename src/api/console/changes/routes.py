@@ -6,9 +6,8 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, Form, given, read_as, redisplays
 from api.console.forms import paged
-from api.console.rendering import console_page, page, see_other
+from api.console.rendering import console_page, page, see_other, shell_of
 from api.console.routing import page_router
-from api.console.shell import shell_of
 from api.console.words import queried
 from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.workspace import ai_runs as api

@@ -9,7 +9,7 @@ from typing import Any
 from api.console.entered import given, read_as
 from api.console.records.cells import Cell, cells_of, legend_of
 from api.console.records.entry import Comparison, leaf_of
-from api.console.shell import Shell
+from api.console.rendering import Shell
 from api.console.words import plain
 from api.kernel.request import ApiRequest
 from api.routers.data import records as api

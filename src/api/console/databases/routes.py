@@ -12,11 +12,10 @@ from api.console.databases import listing as arrangements
 from api.console.entered import BLANK, Form, given, read_as
 from api.console.forms import paged
 from api.console.records.entry import COMPARISONS, Comparison
-from api.console.rendering import console_page, page, see_other
+from api.console.rendering import Shell, console_page, page, see_other, shell_of
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import Shell, shell_of
-from api.console.views.catalog import page_facts
+from api.console.views.routes import page_facts
 from api.kernel.routing import Access, ApiRequest, Cursor, Flag, QueryId, Router
 from api.routers.data import databases as api
 from api.routers.data import records as records_api
@@ -25,9 +24,9 @@ from models.content.files.queries import readable_files
 from models.core.access.rules import Level, Scope, level_on
 from models.core.base import Id
 from models.data.database_templates import templates
-from models.data.databases import queries
-from models.data.databases.commands import create_database
+from models.data.databases import store
 from models.data.databases.shapes import CreateDatabase, DatabaseDetail
+from models.data.databases.store import create_database
 from models.data.fields.rules.settings import Aggregate
 from models.data.record_exports import exports
 from models.data.record_exports.exports import export_detail
@@ -131,7 +130,7 @@ async def get_database(  # noqa: PLR0913  # the filters of a list
         total=total,
         archived=archived,
     )
-    database = await queries.get_database(request.work, request.actor, request.ids["databaseId"])
+    database = await store.get_database(request.work, request.actor, request.ids["databaseId"])
     return await _database_page(request, database, selection, cursor, month)
 
 

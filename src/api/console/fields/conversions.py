@@ -6,17 +6,16 @@ from api.console.entered import BLANK, Entered, Form, read_as, redisplays
 from api.console.fields.routes import CHANGE, FIELD_PAGE, field_of, fields_path
 from api.console.forms import paged
 from api.console.integrations.resources import Outcome, outcome_of
-from api.console.rendering import console_page, page, see_other
+from api.console.rendering import console_page, page, see_other, shell_of
 from api.console.routing import page_router
-from api.console.shell import shell_of
 from api.console.words import plain, sentence_case
 from api.kernel.routing import ApiRequest
 from api.routers.data import databases as api
 from api.routers.data.databases import WRITE_FIELD
 from models.core.base import JsonObject
 from models.data.databases import field_conversion
-from models.data.databases.queries import get_database
 from models.data.databases.shapes import ConversionPreview, ConvertedField, ConvertField
+from models.data.databases.store import get_database
 from models.data.fields.rules.fields import TITLE_KEY, FieldKind
 from models.data.fields.rules.value_conversion import convertible
 from models.data.fields.shapes import FieldShape

@@ -1,20 +1,147 @@
-"""The form of a field: its controls by kind, its texts, and the bodies that they stand for."""
+"""The form of a field: its controls by kind, its options, and the bodies that they stand for."""
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from api.console.controls import Control, Offers, Words, laid_out, texts_of, values_of
 from api.console.entered import Entered
-from api.console.fields import options
-from api.console.fields.options import MOST_ROWS, OptionRow
+from api.console.forms import moved_row, pressed_row
 from api.console.records.entry import PREFIX, Entry, entry_of, is_typed, read_typed, retyped
 from models.core.base import Id, JsonObject
+from models.data.fields.rules import new_fields
 from models.data.fields.rules.fields import OPTION_KINDS, STORED_KINDS, FieldKind, FieldSpec, Option
 from models.data.fields.rules.settings import settings_model
 from models.data.fields.rules.value_conversion import as_text
 from models.data.fields.rules.values import default_value
 from models.data.fields.shapes import FieldShape
 from runtime.errors import ValidationError
+
+MOST_ROWS = 150
+"""Options of a form; a field with more is changed by the API."""
+COLORS = ("gray", "brown", "orange", "yellow", "green", "blue", "purple", "pink", "red", "teal")
+GROUPS = [("todo", "To do"), ("in_progress", "In progress"), ("done", "Done")]
+_FIRST = "todo"
+_PATH = re.compile(r"options\.([0-9]{1,4})\.(\w+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionRow:
+    """One option as it is typed; a new one has no key."""
+
+    key: str = ""
+    name: str = ""
+    color: str = new_fields.DEFAULT_COLOR
+    group: str = _FIRST
+    default: bool = False
+
+    @property
+    def is_blank(self) -> bool:
+        """True for a row that makes no option."""
+        return not (self.key or self.name)
+
+    @property
+    def colors(self) -> Sequence[str]:
+        """The colors to choose from; the API takes others, too."""
+        return COLORS if self.color in COLORS else (*COLORS, self.color)
+
+
+def first_rows(kind: FieldKind) -> list[OptionRow]:
+    """The rows of a new field."""
+    if kind is not FieldKind.STATUS:
+        return [OptionRow(), OptionRow()]
+    groups = {key: group for group, keys in new_fields.STATUS_GROUPS.items() for key in keys}
+    keys = new_fields.keys_of(
+        [(one.name, None) for one in new_fields.STATUS_OPTIONS], "option", "", []
+    )
+    return [
+        OptionRow(name=one.name, color=one.color or new_fields.DEFAULT_COLOR, group=groups[key])
+        for one, key in zip(new_fields.STATUS_OPTIONS, keys, strict=True)
+    ]
+
+
+def stored_rows(field: FieldShape, default_keys: Sequence[str]) -> list[OptionRow]:
+    """The rows of a stored field, in the order of its options."""
+    listed = (field.settings.get("groups") or {}).items()
+    groups = {key: group for group, keys in listed for key in keys}
+    in_order = sorted(field.options, key=lambda option: (option.order, option.key))
+    return [
+        OptionRow(
+            key=option.key,
+            name=option.name,
+            color=option.color,
+            group=groups.get(option.key, _FIRST),
+            default=option.key in default_keys,
+        )
+        for option in in_order
+    ]
+
+
+def typed_rows(texts: Mapping[str, str]) -> list[OptionRow]:
+    """The rows of a form as it was sent, blank ones among them."""
+    parts: dict[int, dict[str, str]] = {}
+    for name, text in texts.items():
+        path = _PATH.fullmatch(name)
+        if path is not None:
+            parts.setdefault(int(path[1]), {})[path[2]] = text
+    return [
+        OptionRow(
+            key=row.get("key", ""),
+            name=row.get("name", ""),
+            color=row.get("color", new_fields.DEFAULT_COLOR),
+            group=row.get("group", _FIRST),
+            default="default" in row,
+        )
+        for _, row in sorted(parts.items())
+    ]
+
+
+def arranged(rows: Sequence[OptionRow], action: str) -> list[OptionRow]:
+    """The rows after a button was pressed: `add`, or `up`, `down`, `remove` and a place."""
+    verb, place = pressed_row(action)
+    if verb == "add" and len(rows) < MOST_ROWS:
+        return [*rows, OptionRow()]
+    if verb == "remove":
+        return [row for at, row in enumerate(rows) if at != place]
+    return moved_row(rows, verb, place)
+
+
+def filled(rows: Sequence[OptionRow]) -> list[OptionRow]:
+    """The rows that make options."""
+    return [row for row in rows if not row.is_blank]
+
+
+def keyed(rows: Sequence[OptionRow]) -> list[OptionRow]:
+    """The rows with the keys that the API gives to new options."""
+    keys = new_fields.keys_of([(row.name, row.key or None) for row in rows], "option", "", [])
+    return [replace(row, key=key) for row, key in zip(rows, keys, strict=True)]
+
+
+def options_body(rows: Sequence[OptionRow]) -> list[JsonObject]:
+    """The `options` of a body."""
+    return [{"key": row.key, "name": row.name, "color": row.color} for row in rows]
+
+
+def groups_body(rows: Sequence[OptionRow]) -> JsonObject:
+    """The setting `groups` of a status field."""
+    return {group: [row.key for row in rows if row.group == group] for group, _ in GROUPS}
+
+
+def default_body(kind: FieldKind, rows: Sequence[OptionRow]) -> str | list[str] | None:
+    """The `defaultValue` of a body. Raises ValidationError for two of a field that takes one."""
+    keys = [row.key for row in rows if row.default]
+    if kind is FieldKind.MULTI_SELECT:
+        return keys or None
+    if len(keys) > 1:
+        raise ValidationError.at("defaultValue", "Choose one default.")
+    return keys[0] if keys else None
+
+
+def names_of(rows: Sequence[OptionRow]) -> Iterator[str]:
+    """The inputs that show a fault of their own."""
+    for place in range(len(rows)):
+        yield f"options.{place}.name"
+
 
 SETTINGS = "settings"
 _DEFAULT = "default"
@@ -65,13 +192,13 @@ class FieldForm:
     @property
     def groups(self) -> Sequence[tuple[str, str]]:
         """The groups of options to choose from."""
-        return options.GROUPS if self.kind is FieldKind.STATUS else ()
+        return GROUPS if self.kind is FieldKind.STATUS else ()
 
     @property
     def names(self) -> list[str]:
         """The inputs that show a fault of their own."""
         own = [one.name for one in self.controls]
-        return ["label", "key", "defaultValue", *own, *options.names_of(self.rows or ())]
+        return ["label", "key", "defaultValue", *own, *names_of(self.rows or ())]
 
 
 def controls_of(kind: FieldKind, offers: Offers, field: FieldShape | None) -> list[Control]:
@@ -87,7 +214,7 @@ def controls_of(kind: FieldKind, offers: Offers, field: FieldShape | None) -> li
 def new_form(kind: FieldKind, offers: Offers) -> FieldForm:
     """The form of a new field."""
     controls = controls_of(kind, offers, None)
-    rows = options.first_rows(kind) if kind in OPTION_KINDS else None
+    rows = first_rows(kind) if kind in OPTION_KINDS else None
     return _form(_spec(kind), controls, rows, Entered(texts_of(controls, {})))
 
 
@@ -101,7 +228,7 @@ def stored_form(field: FieldShape, offers: Offers) -> FieldForm:
         **({"required": "on"} if field.required else {}),
         **({_DEFAULT_NAME: text} if (text := _default_text(spec)) else {}),
     }
-    rows = options.stored_rows(field, _default_keys(spec)) if _has_rows(field) else None
+    rows = stored_rows(field, _default_keys(spec)) if _has_rows(field) else None
     return _form(spec, controls, rows, Entered(texts))
 
 
@@ -111,11 +238,11 @@ def sent_form(
     """The form as it was sent, with a refusal or after a button of its options."""
     rows = None
     if kind in OPTION_KINDS and (field is None or _has_rows(field)):
-        rows = options.typed_rows(entered.texts)
-        if entered.texts.get("row") == "kind" and not options.filled(rows):
-            rows = options.first_rows(kind)
-        rows = options.filled(rows) if entered.refusal else rows
-        rows = options.arranged(rows, entered.texts.get("row", ""))
+        rows = typed_rows(entered.texts)
+        if entered.texts.get("row") == "kind" and not filled(rows):
+            rows = first_rows(kind)
+        rows = filled(rows) if entered.refusal else rows
+        rows = arranged(rows, entered.texts.get("row", ""))
     spec = _spec(kind) if field is None else spec_of(field)
     return _form(spec, controls_of(kind, offers, field), rows, entered)
 
@@ -129,12 +256,12 @@ def create_body(kind: FieldKind, texts: Mapping[str, str]) -> JsonObject:
     if "required" in texts:
         body["required"] = True
     if kind in OPTION_KINDS:
-        rows = options.keyed(options.filled(options.typed_rows(texts)))
+        rows = keyed(filled(typed_rows(texts)))
         if rows:
-            body["options"] = options.options_body(rows)
+            body["options"] = options_body(rows)
         if rows and kind is FieldKind.STATUS:
-            settings["groups"] = options.groups_body(rows)
-        default: object = options.default_body(kind, rows)
+            settings["groups"] = groups_body(rows)
+        default: object = default_body(kind, rows)
     else:
         default = _typed_default(_spec(kind), texts)
     if default is not None:
@@ -151,11 +278,11 @@ def update_body(field: FieldShape, texts: Mapping[str, str]) -> JsonObject:
         body["required"] = "required" in texts
     settings = values_of(controls, texts, field.settings)
     if _has_rows(field):
-        rows = options.keyed(options.filled(options.typed_rows(texts)))
-        body["options"] = options.options_body(rows)
-        body["defaultValue"] = options.default_body(field.kind, rows)
+        rows = keyed(filled(typed_rows(texts)))
+        body["options"] = options_body(rows)
+        body["defaultValue"] = default_body(field.kind, rows)
         if field.kind is FieldKind.STATUS:
-            settings["groups"] = options.groups_body(rows)
+            settings["groups"] = groups_body(rows)
     elif is_typed(spec) and texts.get(_DEFAULT_NAME, "") != _default_text(spec):
         body["defaultValue"] = _typed_default(spec, texts)
     if settings != field.settings:

@@ -1,37 +1,114 @@
-"""Create, change and delete fields of a database by forms."""
+"""The fields of a database: their list with what uses each, and the forms that change them."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from starlette.responses import Response
 
-from api.console.entered import Entered, Fields, read_as, redisplays
+from api.console.controls import Offers
+from api.console.entered import Entered, Fields, Form, read_as, redisplays
 from api.console.fields import forms
-from api.console.fields.offers import counts_of, offers_of, targets_of
-from api.console.forms import paged
-from api.console.rendering import page, see_other
+from api.console.forms import moved_row, paged
+from api.console.rendering import console_page, page, see_other, shell_of
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import shell_of
 from api.console.words import plain, queried, sentence_case
 from api.console.workspace.settings import Notice
-from api.kernel.routing import ApiRequest
+from api.kernel.routing import Access, ApiRequest
 from api.routers.data import databases as api
 from api.routers.data.databases import FIELD, FIELDS, WRITE, WRITE_FIELD
+from models.automation.actions.store import list_actions
+from models.core.access.rules import Level, Scope
 from models.core.base import Id, JsonObject
-from models.core.revisions import read_moment
+from models.core.pagination import MAX_LIMIT
+from models.core.values import read_moment
 from models.data.databases import field_changes
-from models.data.databases.queries import get_database
 from models.data.databases.shapes import DatabaseDetail
-from models.data.fields.queries import get_field
-from models.data.fields.rules.fields import TITLE_KEY, FieldKind
+from models.data.databases.store import get_database, list_databases
+from models.data.fields.queries import get_field, load_schema, seen_labels
+from models.data.fields.rules.fields import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.data.fields.rules.value_conversion import convertible
 from models.data.fields.shapes import CreateField, FieldShape, UpdateField
-from models.workspace.impact.field_usages import field_usages
+from models.data.records.queries import ask_records
+from models.data.records.shapes import RecordQuery
+from models.workspace.impact.fields import FieldUsages, field_usages
 from runtime.clock import wire_timestamp
 from runtime.errors import ConflictError, ValidationError
+
+Choices = Sequence[tuple[str, str]]
+
+
+async def offers_of(request: ApiRequest, database: DatabaseDetail, kind: FieldKind) -> Offers:
+    """The choices of the settings of a kind that name something, by their keys."""
+    match kind:
+        case FieldKind.RELATION:
+            return {"databaseId": await _databases(request)}
+        case FieldKind.ROLLUP | FieldKind.LOOKUP:
+            relations = relations_of(database.fields)
+            return {
+                "relationFieldKey": [(one.key, one.label) for one in relations],
+                "targetFieldKey": await _fields_behind(request, relations),
+            }
+        case FieldKind.BUTTON:
+            return {"actionId": await _actions(request)}
+        case _:
+            return {}
+
+
+def relations_of(fields: Collection[FieldShape]) -> list[FieldShape]:
+    """The relations among some fields."""
+    return [one for one in fields if one.kind is FieldKind.RELATION]
+
+
+def target_of(relation: FieldShape) -> Id:
+    """The database that a relation points into."""
+    return Id(relation.settings["databaseId"])
+
+
+async def targets_of(request: ApiRequest, fields: Collection[FieldShape]) -> Mapping[Id, str]:
+    """The labels of the databases that relations point into, as far as the reader sees them."""
+    targets = {target_of(one) for one in relations_of(fields)}
+    return await seen_labels(request.work, request.actor, targets)
+
+
+async def counts_of(request: ApiRequest, field: FieldShape) -> Mapping[str, int]:
+    """The records of each option by its key, if they can be counted soon."""
+    if field.kind not in OPTION_KINDS or Scope.RECORDS_READ not in request.actor.scopes:
+        return {}
+    query = read_as(RecordQuery, {"limit": 1, "groupBy": {"field": field.key}})
+    keys = request.services.keys
+    answer = await ask_records(request.work, request.actor, field.database_id, query, keys)
+    groups = (answer.groups if answer is not None else None) or ()
+    return {str(one.value): one.count for one in groups}
+
+
+async def _databases(request: ApiRequest) -> Choices:
+    listed = await list_databases(
+        request.work, request.actor, request.page("databases", MAX_LIMIT, None)
+    )
+    return [(str(one.id), one.label) for one in listed.databases]
+
+
+async def _fields_behind(request: ApiRequest, relations: Collection[FieldShape]) -> Choices:
+    """The fields of the related databases; a key that several have names all of them."""
+    names: dict[str, list[str]] = {}
+    for database_id, label in (await targets_of(request, relations)).items():
+        schema = await load_schema(request.work, request.actor.workspace_id, database_id)
+        for key, spec in schema.fields.items():
+            names.setdefault(key, []).append(f"{spec.label} ({label})")
+    return [(key, ", ".join(labels)) for key, labels in names.items()]
+
+
+async def _actions(request: ApiRequest) -> Choices:
+    if Scope.ACTIONS_READ not in request.actor.scopes:
+        return []
+    listed = await list_actions(
+        request.work, request.actor, request.page("console actions", MAX_LIMIT, None)
+    )
+    return [(str(one.id), one.label) for one in listed.actions]
+
 
 router = page_router()
 
@@ -43,6 +120,106 @@ _EDIT = replace(paged(WRITE_FIELD), idempotent=False, heavy=True, writes=True)
 _CREATE = paged(replace(WRITE, joins=True))
 CHANGE = paged(replace(WRITE_FIELD, joins=True))
 KINDS = [(kind.value, sentence_case(plain(kind))) for kind in FieldKind]
+
+_READ = Access(scopes=[Scope.DATABASES_READ], resource="database", level=Level.VIEW)
+_MOST_OPTIONS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One part of what a field holds: an option in its color, an expression, or words."""
+
+    text: str
+    look: Literal["option", "code", "words"] = "words"
+    color: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A field of the list."""
+
+    field: FieldShape
+    kind: str
+    facts: Sequence[Fact]
+    usages: FieldUsages
+
+
+@router.get(FIELDS_PAGE, access=paged(_READ))
+async def get_fields(request: ApiRequest, notice: Notice | None = None) -> Response:
+    """Look through the fields of a database."""
+    database = await get_database(request.work, request.actor, request.ids["databaseId"])
+    usages = await field_usages(request.work, request.actor, database)
+    targets = await targets_of(request, database.fields)
+    return await console_page(
+        request,
+        "fields.html",
+        api.get_database,
+        (api.create_field, {"label": "Price", "kind": "number"}),
+        database=database,
+        lines=[_line(one, targets, usages[one.key]) for one in database.fields],
+        title_key=TITLE_KEY,
+        notice=notice,
+    )
+
+
+def _line(field: FieldShape, targets: Mapping[Id, str], usages: FieldUsages) -> Line:
+    kind = sentence_case(plain(field.kind))
+    return Line(field, kind, list(_facts(field, targets)), usages)
+
+
+class Step(Form):
+    """The way a field goes."""
+
+    to: Literal["up", "down"]
+
+
+@router.post(f"{FIELD_PAGE}/move", access=CHANGE, errors=[ConflictError])
+async def move_field(request: ApiRequest, body: Step) -> Response:
+    """Put a field before the one above it, or behind the one below it."""
+    field = await field_of(request)
+    database = await get_database(request.work, request.actor, field.database_id)
+    before = [one.id for one in database.fields].index(field.id)
+    ordered = moved_row(database.fields, body.to, before)
+    for place, one in enumerate(ordered):
+        if one.order != place:
+            await update_by(request, one, {"order": place})
+    return see_other(fields_path(field.database_id))
+
+
+def _facts(field: FieldShape, targets: Mapping[Id, str]) -> Iterator[Fact]:
+    """The contents of a field, from its options and settings."""
+    settings = field.settings
+    if field.kind in OPTION_KINDS:
+        ordered = sorted(field.options, key=lambda one: (one.order, one.key))
+        for option in ordered[:_MOST_OPTIONS]:
+            yield Fact(option.name, "option", option.color)
+        if len(ordered) > _MOST_OPTIONS:
+            yield Fact(f"and {len(ordered) - _MOST_OPTIONS} more")
+    elif field.kind is FieldKind.FORMULA:
+        yield Fact(settings["expression"], "code")
+    elif field.kind is FieldKind.RELATION:
+        label = targets.get(target_of(field), "Another database")
+        yield Fact(f"{label}, {settings['cardinality']}")
+    elif field.kind is FieldKind.ROLLUP:
+        yield Fact(plain(settings["aggregate"]))
+        yield Fact(f"{settings['relationFieldKey']}.{settings['targetFieldKey']}", "code")
+    elif field.kind is FieldKind.LOOKUP:
+        yield Fact(f"{settings['relationFieldKey']}.{settings['targetFieldKey']}", "code")
+    else:
+        yield from _bounds(field)
+
+
+def _bounds(field: FieldShape) -> Iterator[Fact]:
+    """The unit and the bounds of a number, the zone of a date, the label of a button."""
+    settings = field.settings
+    for name in ("currencyCode", "unit", "timezone", "label"):
+        if settings.get(name):
+            yield Fact(settings[name])
+    for name, word in (("min", "at least"), ("max", "at most")):
+        if settings.get(name) is not None:
+            yield Fact(f"{word} {settings[name]:g}")
+    if settings.get("maxFiles"):
+        yield Fact(f"at most {settings['maxFiles']} files")
 
 
 async def _form_page(

@@ -8,10 +8,9 @@ from starlette.responses import Response
 
 from api.console.controls import Chart, chart_of
 from api.console.forms import paged
-from api.console.rendering import console_page, see_other
+from api.console.rendering import console_page, home_of, see_other
 from api.console.routing import page_router
 from api.console.runs.listing import Filters, Listing, listing
-from api.console.shell import home_of
 from api.kernel.browsers import is_secure, read_cookie
 from api.kernel.routing import Access, ApiRequest
 from models.automation.automation_runs.rules import RunStatus

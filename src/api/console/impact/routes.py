@@ -9,9 +9,8 @@ from starlette.responses import Response
 
 from api.console.entered import read_as
 from api.console.forms import paged
-from api.console.rendering import page
+from api.console.rendering import Shell, page, shell_of
 from api.console.routing import page_router
-from api.console.shell import Shell, shell_of
 from api.console.words import plain, sentence_case
 from api.kernel.routing import Access, ApiRequest, QueryId
 from api.routers.workspace import impact as api

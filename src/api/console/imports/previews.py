@@ -21,7 +21,7 @@ from models.core.base import Id, JsonObject
 from models.core.keys import first_free, slug
 from models.core.pagination import MAX_LIMIT
 from models.data.databases.field_changes import create_field
-from models.data.databases.queries import list_databases
+from models.data.databases.store import list_databases
 from models.data.fields.queries import load_schema, require_edit
 from models.data.fields.rules import fields as field_specs
 from models.data.fields.shapes import CreateField

@@ -11,7 +11,7 @@ from api.kernel.routing import Access, ApiRequest, QueryId
 from api.routers.sources import spreadsheet_imports as api
 from api.routers.sources.spreadsheet_imports import IMPORT
 from models.core.access.rules import Scope
-from models.data.databases.queries import get_database
+from models.data.databases.store import get_database
 from models.data.fields.queries import require_edit
 from models.messages.jobs.rules import JobStatus
 from models.sources.data_source_runs import queries

@@ -6,11 +6,10 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, attempt, read_as, redisplays
 from api.console.forms import done, member_names, paged
-from api.console.rendering import console_page, page, see_other
+from api.console.rendering import console_page, page, see_other, shell_of
 from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
-from api.console.shell import shell_of
 from api.kernel.routing import ApiRequest, Cursor, QueryId
 from api.routers.automation import incidents as api
 from api.routers.automation.incidents import LIST, PREVIEW, READ, WRITE

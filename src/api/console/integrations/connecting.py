@@ -23,8 +23,7 @@ from models.core.base import JsonObject
 from models.messages.jobs.store import own_job
 from models.sources.authorizations import store as authorization_commands
 from models.sources.authorizations.rules import CALLBACK, oauth_client
-from models.sources.connections.providers import PROVIDERS, ProviderName
-from models.sources.connections.shapes import ConnectionDetail, CreateConnection
+from models.sources.connections import providers
 from models.sources.connections.store import create_connection
 from runtime.errors import ConflictError, PlatformError, UnauthorizedError, UnsupportedError
 from runtime.ids import parse_id
@@ -52,13 +51,13 @@ _OAUTH = connections.OAUTH.removeprefix("/v1")
 class NewConnection(Form):
     """The provider that a connection is to lead to."""
 
-    provider: ProviderName
+    provider: providers.ProviderName
 
 
 class SignIn(Form):
     """The connection that signing in at a provider is to make, or is to authorize anew."""
 
-    provider: ProviderName | None = None
+    provider: providers.ProviderName | None = None
     connection_id: str | None = None
     label: str | None = None
     audience: str | None = None
@@ -72,20 +71,20 @@ class Returned(Form):
 
 
 @router.get(f"{INTEGRATIONS.removeprefix('/v1')}/new", access=_FORM)
-async def get_new_connection(request: ApiRequest, provider: ProviderName) -> Response:
+async def get_new_connection(request: ApiRequest, provider: providers.ProviderName) -> Response:
     """Fill in what a provider needs."""
     return await _form(request, BLANK, provider)
 
 
-def _provider(texts: Mapping[str, str]) -> ProviderName:
+def _provider(texts: Mapping[str, str]) -> providers.ProviderName:
     return read_as(NewConnection, {"provider": texts.get("provider")}).provider
 
 
 async def _form(
-    request: ApiRequest, entered: Entered, name: ProviderName | None = None
+    request: ApiRequest, entered: Entered, name: providers.ProviderName | None = None
 ) -> Response:
     name = name or _provider(entered.texts)
-    provider = PROVIDERS[name]
+    provider = providers.PROVIDERS[name]
     body = {
         "provider": name,
         "label": provider.label,
@@ -126,7 +125,7 @@ async def create_by_form(request: ApiRequest, body: Fields) -> Response:
         "shared": "shared" in texts,
     }
 
-    content = read_as(CreateConnection, fields)
+    content = read_as(providers.CreateConnection, fields)
     outcome = await create_connection(request.work, request.actor, request.services.keys, content)
     return see_other(f"{_path(request)}/connections/{outcome.id}")
 
@@ -194,7 +193,7 @@ async def get_exchange(request: ApiRequest) -> Response:
     return await console_page(request, "exchange.html", outcome=outcome)
 
 
-def signs_in(request: ApiRequest, provider: ProviderName) -> bool:
+def signs_in(request: ApiRequest, provider: providers.ProviderName) -> bool:
     """True when people can sign in at a provider: an operator registered the platform there."""
     settings = request.services.settings
     return settings.public_url is not None and bool(oauth_client(provider, settings.providers))
@@ -230,19 +229,19 @@ class ConfigField:
 
 
 @cache
-def config_fields(provider: ProviderName) -> Sequence[ConfigField]:
+def config_fields(provider: providers.ProviderName) -> Sequence[ConfigField]:
     """The fields for the config of a connection to a provider."""
-    schema = PROVIDERS[provider].config.model_json_schema(by_alias=True)
+    schema = providers.PROVIDERS[provider].config.model_json_schema(by_alias=True)
     example = config_example(provider)
     needed = schema.get("required", [])
     return [
         _field(key, _present(part), key in needed, example.get(key))
         for key, part in schema.get("properties", {}).items()
-        if key not in PROVIDERS[provider].unlisted
+        if key not in providers.PROVIDERS[provider].unlisted
     ]
 
 
-def filled_config_fields(connection: ConnectionDetail) -> Sequence[ConfigField]:
+def filled_config_fields(connection: providers.ConnectionDetail) -> Sequence[ConfigField]:
     """The fields for the config of a connection, as it is stored."""
     return [
         replace(one, default=_text(connection.config[one.key]))
@@ -253,14 +252,18 @@ def filled_config_fields(connection: ConnectionDetail) -> Sequence[ConfigField]:
 
 
 @cache
-def config_example(provider: ProviderName) -> JsonObject:
+def config_example(provider: providers.ProviderName) -> JsonObject:
     """A config of a connection to a provider, as its documentation shows it."""
-    schema = PROVIDERS[provider].config.model_json_schema(by_alias=True)
+    schema = providers.PROVIDERS[provider].config.model_json_schema(by_alias=True)
     example: JsonObject = next(iter(schema.get("examples", [])), {})
-    return {key: one for key, one in example.items() if key not in PROVIDERS[provider].unlisted}
+    return {
+        key: one
+        for key, one in example.items()
+        if key not in providers.PROVIDERS[provider].unlisted
+    }
 
 
-def config_of(provider: ProviderName, texts: Mapping[str, str]) -> JsonObject:
+def config_of(provider: providers.ProviderName, texts: Mapping[str, str]) -> JsonObject:
     """The config that the fields of a form stand for; an unknown field stays, to be refused."""
     known = {one.name: one for one in config_fields(provider)}
     return {

@@ -10,10 +10,9 @@ from api.console.entered import BLANK, Entered, Fields, Form, given, read_as, re
 from api.console.forms import Pause, Resume, paged
 from api.console.integrations import connecting
 from api.console.integrations.resources import outcome_of
-from api.console.rendering import console_page, see_other
+from api.console.rendering import console_page, home_of, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import home_of
 from api.console.words import queried
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.sources import connections as api
@@ -23,9 +22,7 @@ from models.core.access.rules import Scope
 from models.core.base import Id
 from models.core.pauses.store import PauseWork
 from models.sources import provider_calls
-from models.sources.connections import store
-from models.sources.connections.providers import PROVIDERS
-from models.sources.connections.shapes import ConnectionDetail, SwitchProvider, UpdateConnection
+from models.sources.connections import providers, store
 from models.sources.connections.store import get_connection, update_connection
 from models.sources.external_resources.rules.resources import Capability
 from models.sources.outbound_limits.commands import pause_of
@@ -59,15 +56,15 @@ async def get_integrations(request: ApiRequest, cursor: Cursor = None) -> Respon
     """Look through the connections, and the providers that can be connected to."""
     shown = request.page("console connections", PAGE, cursor)
     listed = await store.list_connections(request.work, request.actor, shown)
-    providers = await store.list_providers(request.work, request.actor)
+    offered = await store.list_providers(request.work, request.actor)
     return await console_page(
         request,
         "integrations.html",
         (api.list_connections, {"limit": PAGE}),
         api.list_providers,
         listed=listed,
-        providers=providers,
-        labels={name: one.label for name, one in PROVIDERS.items()},
+        providers=offered,
+        labels={name: one.label for name, one in providers.PROVIDERS.items()},
         cursor=cursor,
     )
 
@@ -90,13 +87,13 @@ async def get_connection_page(request: ApiRequest, test: QueryId | None = None) 
         (api.update_connection, {"shared": True}),
         api.delete_connection,
         connection=connection,
-        provider=PROVIDERS[connection.provider],
+        provider=providers.PROVIDERS[connection.provider],
         config=[
             (connecting.words(key), _shown(value))
             for key, value in connection.config.items()
-            if key not in PROVIDERS[connection.provider].unlisted
+            if key not in providers.PROVIDERS[connection.provider].unlisted
         ],
-        browses=Capability.BROWSE in PROVIDERS[connection.provider].capabilities,
+        browses=Capability.BROWSE in providers.PROVIDERS[connection.provider].capabilities,
         signs_in=connecting.signs_in(request, connection.provider),
         pause=await pause_of(request.work, request.actor, connection.id),
         own=connection.created_by_user_id == request.actor.user_id,
@@ -119,7 +116,7 @@ async def test_by_form(request: ApiRequest) -> Response:
 @router.post(f"{ONE}/share", access=paged(WRITE))
 async def share(request: ApiRequest, body: Share) -> Response:
     """Let others use a connection, or keep it to its maker."""
-    change = read_as(UpdateConnection, given({"shared": body.audience == "everybody"}))
+    change = read_as(providers.UpdateConnection, given({"shared": body.audience == "everybody"}))
     keys, connection_id = request.services.keys, _id(request)
     await store.update_connection(request.work, request.actor, keys, connection_id, change)
     return see_other(_path(request, connection_id))
@@ -131,7 +128,10 @@ act(router, f"{ONE}/delete", api.delete_connection, then=_ALL)
 @router.post(f"{_ALL}/providers/{{provider}}", access=paged(_SWITCH))
 async def switch(request: ApiRequest, body: Switch) -> Response:
     """Switch a provider on or off for the workspace."""
-    content, name = SwitchProvider(enabled=body.enabled == "true"), request.path_params["provider"]
+    content, name = (
+        providers.SwitchProvider(enabled=body.enabled == "true"),
+        request.path_params["provider"],
+    )
     await store.switch_provider(request.work, request.actor, name, content)
     return see_other(_path(request))
 
@@ -168,7 +168,7 @@ async def get_connection_edit(request: ApiRequest) -> Response:
 
 async def _edit_form(request: ApiRequest, entered: Entered) -> Response:
     connection = await _connection(request)
-    provider = PROVIDERS[connection.provider]
+    provider = providers.PROVIDERS[connection.provider]
     body = {"label": connection.label, "credentials": dict.fromkeys(provider.credentials, "…")}
     return await console_page(
         request,
@@ -195,13 +195,13 @@ async def edit_connection_by_form(request: ApiRequest, body: Fields) -> Response
     """Change what the form has changed. Another config needs the credentials again."""
     connection, texts = await _connection(request), body.texts
 
-    content = read_as(UpdateConnection, _changes(connection, texts))
+    content = read_as(providers.UpdateConnection, _changes(connection, texts))
     keys = request.services.keys
     outcome = await update_connection(request.work, request.actor, keys, connection.id, content)
     return see_other(f"/workspaces/{request.workspace_id}/integrations/connections/{outcome.id}")
 
 
-def _changes(connection: ConnectionDetail, texts: dict[str, str]) -> dict[str, object]:
+def _changes(connection: providers.ConnectionDetail, texts: dict[str, str]) -> dict[str, object]:
     """The fields that differ: the operation replaces config and credentials as a whole."""
     changes: dict[str, object] = {"label": texts.get("label", "")}
     config = connecting.config_of(connection.provider, texts)
@@ -214,7 +214,7 @@ def _changes(connection: ConnectionDetail, texts: dict[str, str]) -> dict[str, o
     return changes
 
 
-async def _connection(request: ApiRequest) -> ConnectionDetail:
+async def _connection(request: ApiRequest) -> providers.ConnectionDetail:
     return await get_connection(request.work, request.actor, request.ids["connectionId"])
 
 

@@ -4,10 +4,9 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.forms import connection_names, number_of, paged
-from api.console.rendering import console_page, see_other
+from api.console.rendering import console_page, home_of, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import home_of
 from api.kernel.routing import ApiRequest, Cursor, QueryId
 from api.routers.sources import connections as api
 from api.routers.sources.connections import LIMIT, LIMITS, READ, WRITE_LIMITS

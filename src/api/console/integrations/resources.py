@@ -10,10 +10,9 @@ from starlette.responses import Response
 
 from api.console.entered import Form, given, read_as
 from api.console.forms import paged, read_json
-from api.console.rendering import console_page, page, see_other
+from api.console.rendering import console_page, page, see_other, shell_of
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import shell_of
 from api.console.words import queried
 from api.kernel.operation import Endpoint
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
@@ -31,8 +30,8 @@ from models.sources.external_resources.rules.resources import Capability, Extern
 from models.sources.mounts import queries
 from models.sources.mounts.commands import accept_mount
 from models.sources.mounts.queries import MountDetail, MountedResource, MountResource, mount_outcome
+from models.sources.resource_imports import commands
 from models.sources.resource_imports import commands as resource_import_commands
-from models.sources.resource_imports import forms
 from runtime.errors import ConflictError, InProgressError, NotFoundError, PlatformError
 from runtime.temporal.families import Family
 
@@ -272,7 +271,7 @@ async def import_by_form(request: ApiRequest, body: Chosen) -> Response:
 async def import_form_by_form(request: ApiRequest, body: Chosen) -> Response:
     """Import a form, and lead to where the outcome will stand."""
     content = read_as(provider_calls.NamedResource, given(body.named(request.ids["connectionId"])))
-    await forms.accept_form_import(request.work, request.actor, request.new_id, content)
+    await commands.accept_form_import(request.work, request.actor, request.new_id, content)
     return see_other(f"{_path(request)}/form-imports/{request.new_id}")
 
 
@@ -315,7 +314,7 @@ async def get_importing_form(request: ApiRequest) -> Response:
 
     async def imported() -> resource_import_commands.FormImportResult | None:
         await own_job(work, actor, Family.FORM_IMPORT, job_id)
-        return await forms.form_outcome(work, actor, job_id, last=False)
+        return await commands.form_outcome(work, actor, job_id, last=False)
 
     outcome = await outcome_of(imported())
     return await _shown(request, "importing_form.html", outcome, going=outcome.waits)

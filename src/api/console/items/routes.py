@@ -9,10 +9,9 @@ from starlette.responses import Response
 from api.console.controls import Offers
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.forms import paged
-from api.console.rendering import console_page, page, see_other
+from api.console.rendering import Shell, console_page, page, see_other, shell_of
 from api.console.resource_pages import Resource, Stored, act
 from api.console.routing import page_router
-from api.console.shell import Shell, shell_of
 from api.console.words import named, queried
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.content import items as api
@@ -27,8 +26,7 @@ from models.core.access.rules import Level, Scope
 from models.core.base import Id
 from models.core.pagination import DEFAULT_LIMIT, MAX_LIMIT
 from models.workspace.share_links import links as commands
-from models.workspace.share_links.links import list_share_links
-from models.workspace.share_links.shapes import CreateShareLink
+from models.workspace.share_links.links import CreateShareLink, list_share_links
 from models.workspace.share_links.visitors import SHAREABLE
 from models.workspace.targets.shapes import PlacedTarget
 from runtime.clock import wire_timestamp

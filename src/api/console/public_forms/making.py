@@ -10,19 +10,18 @@ from starlette.responses import Response
 from api.console.entered import BLANK, Entered, Fields, Form, read_as, redisplays
 from api.console.forms import paged
 from api.console.records.entry import COMPARISONS, Comparison, leaf_of, read_leaf
-from api.console.rendering import console_page, page, see_other
+from api.console.rendering import console_page, page, see_other, shell_of
 from api.console.routing import page_router
-from api.console.shell import shell_of
 from api.console.words import queried
 from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest, QueryId
-from api.routers.data import forms as api
-from api.routers.data.forms import CREATE, FORM, FORMS, READ, WRITE
+from api.routers.data import databases as api
+from api.routers.data.databases import CREATE, FORM, FORMS, READ, WRITE_FORMS
 from models.content.items.queries import get_item
 from models.core.access.rules import Scope
 from models.core.base import JsonObject
 from models.core.pagination import MAX_LIMIT
-from models.data.databases.queries import list_databases
+from models.data.databases.store import list_databases
 from models.data.fields.queries import database_label, load_schema, seen_databases
 from models.data.fields.rules.fields import FieldSpecs
 from models.data.forms import commands, queries
@@ -35,7 +34,7 @@ router = page_router()
 
 _FORMS = FORMS.removeprefix("/v1")
 _FORM = FORM.removeprefix("/v1")
-_SHOW = replace(paged(WRITE), idempotent=False)
+_SHOW = replace(paged(WRITE_FORMS), idempotent=False)
 _SHOWN_ANSWERS = 20
 _TEXTS = ("title", "description", "submitLabel", "confirmation")
 
@@ -126,7 +125,9 @@ async def _settings(request: ApiRequest, entered: Entered) -> Response:
     )
 
 
-@router.post(f"{_FORM}/settings", access=paged(replace(WRITE, joins=True)), errors=[ConflictError])
+@router.post(
+    f"{_FORM}/settings", access=paged(replace(WRITE_FORMS, joins=True)), errors=[ConflictError]
+)
 @redisplays(_settings)
 async def change_form_settings(request: ApiRequest, body: Fields) -> Response:
     """Change what a form says, and when it takes answers."""
@@ -210,7 +211,7 @@ def state_of(form: FormDetail, fields: FieldSpecs, now: datetime) -> FormState:
 _QUESTIONS = f"{FORM.removeprefix('/v1')}/questions"
 _QUESTION = f"{_QUESTIONS}/{{key}}"
 
-_CHANGE = paged(replace(WRITE, joins=True))
+_CHANGE = paged(replace(WRITE_FORMS, joins=True))
 _KEPT = "kept"
 """The choice that leaves a condition which no page can show."""
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from api.console.entered import Entered
 from api.console.records import entry
 from api.console.records.cells import shown_fields
+from api.console.rendering import Shell
 from api.console.resource_pages import Column, Resource, Stored, Trail
 from api.console.routing import page_router
-from api.console.shell import Shell
 from api.kernel.routing import ApiRequest
 from api.routers.data import records as api
 from models.core.base import JsonObject
-from models.data.databases.queries import get_database
+from models.data.databases.store import get_database
 from models.data.fields.rules.fields import TITLE_KEY, FieldSpec
 from runtime.errors import Detail, ValidationError
 

@@ -22,7 +22,7 @@ from models.data.record_changes.history import RecordChangeShape
 from models.data.record_exports.exports import names_of
 from models.data.record_exports.rules import Legend, cell_of, named_ids, rows_of
 from models.data.records.shapes import RecordDetail
-from models.workspace.share_links.shapes import SharedField
+from models.workspace.share_links.links import SharedField
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 

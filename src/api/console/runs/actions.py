@@ -9,10 +9,9 @@ from starlette.responses import Response
 
 from api.console.entered import Entered, Form, read_as, redisplays, texts_of
 from api.console.forms import done, paged, read_object
-from api.console.rendering import console_page, see_other
+from api.console.rendering import console_page, local_path, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import local_path
 from api.console.words import indented
 from api.kernel.routing import Access, ApiRequest
 from api.routers.automation import automation_runs as api

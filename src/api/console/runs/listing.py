@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from api.console.shell import Shell
+from api.console.rendering import Shell
 from api.console.words import plain
 from api.kernel.request import ApiRequest
 from api.routers.automation import automation_runs as runs_api

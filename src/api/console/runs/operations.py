@@ -8,11 +8,10 @@ from starlette.responses import Response
 
 from api.console.entered import Entered, Fields, Form, attempt, read_as, redisplays
 from api.console.forms import paged, read_json
-from api.console.rendering import console_page, page, see_other
+from api.console.rendering import console_page, page, see_other, shell_of
 from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.runs.routes import RUNS
-from api.console.shell import shell_of
 from api.kernel.routing import ApiRequest, Cursor, QueryId
 from api.routers.automation import automation_runs as runs_api
 from api.routers.automation import many_runs as api

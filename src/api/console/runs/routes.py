@@ -11,11 +11,10 @@ from starlette.responses import Response
 
 from api.console.entered import Entered, Form, attempt, read_as
 from api.console.forms import paged
-from api.console.rendering import page, see_other
+from api.console.rendering import Shell, page, see_other, shell_of
 from api.console.resource_pages import act
 from api.console.routing import page_router
 from api.console.runs import listing as runs_listing
-from api.console.shell import Shell, shell_of
 from api.console.words import queried
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.automation import automation_runs, automations, many_runs, webhooks

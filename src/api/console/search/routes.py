@@ -8,9 +8,8 @@ from pydantic import Field
 from starlette.responses import Response
 
 from api.console.forms import paged
-from api.console.rendering import page
+from api.console.rendering import Shell, page, shell_of
 from api.console.routing import page_router
-from api.console.shell import Shell, shell_of
 from api.console.words import named
 from api.kernel.routing import Access, ApiRequest
 from api.routers.content import items as api

@@ -14,7 +14,7 @@ from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.workspace.share_links import SHARE, Token
 from models.data.forms.queries import public_form
 from models.workspace.share_links.content import visit
-from models.workspace.share_links.shapes import SharedForm, SharedRecords, Visit
+from models.workspace.share_links.links import SharedForm, SharedRecords, Visit
 from models.workspace.share_links.visitors import Visitor
 from runtime.errors import NotFoundError
 

@@ -3,9 +3,8 @@
 from starlette.responses import Response
 
 from api.console.entered import BLANK
-from api.console.rendering import bare, console_page, see_other
+from api.console.rendering import bare, console_page, home_of, local_path, see_other, shell_of
 from api.console.routing import page_router
-from api.console.shell import home_of, local_path, shell_of
 from api.console.words import queried
 from api.kernel.browsers import cookie_name, is_secure, read_cookie, read_session
 from api.kernel.routing import Access, ApiRequest

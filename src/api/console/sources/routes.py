@@ -10,10 +10,9 @@ from starlette.responses import Response
 from api.console.entered import BLANK, Entered, Form, given, read_as, redisplays
 from api.console.forms import done, paged, read_json
 from api.console.integrations.resources import Outcome, outcome_of
-from api.console.rendering import console_page, page, see_other
+from api.console.rendering import Shell, console_page, page, see_other, shell_of
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import Shell, shell_of
 from api.console.words import named
 from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.sources import data_sources as api

@@ -6,10 +6,9 @@ from contextlib import suppress
 from starlette.responses import JSONResponse, Response
 
 from api.console.forms import paged
-from api.console.rendering import page
+from api.console.rendering import Shell, page, shell_of
 from api.console.routing import page_router
-from api.console.shell import Shell, shell_of
-from api.console.views.catalog import page_facts
+from api.console.views.routes import page_facts
 from api.kernel.routing import Access, ApiRequest, Router
 from api.routers.content import surfaces as api
 from api.routers.content.surfaces import READ, SURFACE
@@ -22,7 +21,7 @@ from models.content.surfaces.rules.contents import SurfaceKind, references, scop
 from models.content.surfaces.shapes import BlockTree, SurfaceDetail
 from models.core.access.rules import Level, Scope, level_on
 from models.core.base import JsonObject
-from models.data.databases.queries import get_database
+from models.data.databases.store import get_database
 from models.data.fields.queries import load_schema
 from models.data.views.queries import view_definition
 from runtime.errors import NotFoundError

@@ -8,10 +8,9 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.forms import done, paged
-from api.console.rendering import page
+from api.console.rendering import page, shell_of
 from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
-from api.console.shell import shell_of
 from api.console.words import plain, sentence_case
 from api.kernel.request import ApiRequest, Cursor
 from api.routers.automation import webhooks as api

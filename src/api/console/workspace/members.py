@@ -3,10 +3,9 @@
 from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
-from api.console.rendering import console_page, see_other
+from api.console.rendering import console_page, home_of, see_other
 from api.console.resource_pages import act
 from api.console.routing import page_router
-from api.console.shell import home_of
 from api.console.workspace import settings
 from api.kernel.routing import ApiRequest, Cursor
 from api.routers.people import members as api

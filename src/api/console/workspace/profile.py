@@ -8,12 +8,11 @@ from zoneinfo import available_timezones
 
 from starlette.responses import Response
 
+from api.console import rendering
 from api.console.controls import Offers, Words, laid_out, texts_of, values_of
 from api.console.entered import Entered, Fields, read_as, redisplays
-from api.console.rendering import console_page, see_other
 from api.console.resource_pages import Column, Resource, Stored
 from api.console.routing import page_router
-from api.console.shell import APPEARANCE, Appearance, Shell, appearance_of, home_of
 from api.console.words import queried
 from api.console.workspace import settings
 from api.kernel.browsers import is_secure
@@ -55,7 +54,7 @@ _WORDS: Words = {
     "timeZone": ("Time zone", "Default: the time zone of this device."),
     "language": ("Language of dates", "Default: the language of your browser."),
 }
-_CONTROLS = laid_out(Appearance, "", words=_WORDS, offers=_OFFERS)
+_CONTROLS = laid_out(rendering.Appearance, "", words=_WORDS, offers=_OFFERS)
 
 
 async def _profile(
@@ -76,7 +75,7 @@ async def _profile(
 @router.get(_PROFILE, access=settings.reads(Scope.WORKSPACE_READ))
 async def get_profile(request: ApiRequest, notice: settings.Notice | None = None) -> Response:
     """Look at who is signed in, and at how pages look in this browser."""
-    chosen = appearance_of(request).model_dump(mode="json", by_alias=True)
+    chosen = rendering.appearance_of(request).model_dump(mode="json", by_alias=True)
     return await _profile(request, Entered(texts_of(_CONTROLS, chosen)), notice)
 
 
@@ -84,11 +83,11 @@ async def get_profile(request: ApiRequest, notice: settings.Notice | None = None
 @redisplays(_profile)
 async def change_profile(request: ApiRequest, body: Fields) -> Response:
     """Choose the look of pages, which a cookie of this browser holds."""
-    chosen = read_as(Appearance, values_of(_CONTROLS, body.texts, {}))
+    chosen = read_as(rendering.Appearance, values_of(_CONTROLS, body.texts, {}))
     texts = texts_of(_CONTROLS, chosen.model_dump(mode="json", by_alias=True))
     answer = settings.led_to(request, "profile", notice=settings.Notice.SAVED)
     answer.set_cookie(
-        APPEARANCE,
+        rendering.APPEARANCE,
         quote(urlencode(texts)),
         max_age=_YEAR,
         secure=is_secure(request.services.settings),
@@ -98,8 +97,8 @@ async def change_profile(request: ApiRequest, body: Fields) -> Response:
     return answer
 
 
-def _home(_: Shell, made: Stored) -> str:
-    return home_of(made.workspace.id)
+def _home(_: rendering.Shell, made: Stored) -> str:
+    return rendering.home_of(made.workspace.id)
 
 
 Resource(
@@ -157,7 +156,7 @@ async def get_notifications(
         "unreadOnly": "true" if show is Shown.UNREAD else None,
         "includeArchived": "true" if show is Shown.ALL else None,
     }
-    return await console_page(
+    return await rendering.console_page(
         request,
         "notifications.html",
         (notifications.list_notifications, query),
@@ -232,7 +231,9 @@ def _back(request: ApiRequest, body: Fields) -> Response:
     show = body.texts.get("show", Shown.UNREAD)
     if show not in list(Shown):
         raise ValidationError.at("show", "Unknown list.")
-    return see_other(queried(f"{home_of(request.actor.workspace_id)}/notifications", show=show))
+    return rendering.see_other(
+        queried(f"{rendering.home_of(request.actor.workspace_id)}/notifications", show=show)
+    )
 
 
 PREFERENCES = f"{settings.SETTINGS}/notifications"

@@ -9,9 +9,8 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.forms import Pause, Resume
-from api.console.rendering import page, see_other
+from api.console.rendering import Called, home_of, page, see_other, shell_of
 from api.console.routing import page_router
-from api.console.shell import Called, home_of, shell_of
 from api.console.words import queried
 from api.kernel.routing import Access, ApiRequest
 from api.routers.people import workspaces as api

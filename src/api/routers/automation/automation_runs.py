@@ -9,7 +9,7 @@ from starlette.responses import Response
 from api.kernel.awaited_work import EndOf
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WaitSeconds
 from api.pages.assets import asset
-from api.realtime.event_streams import EventStream, with_keepalive
+from api.realtime.feeds import EventStream, with_keepalive
 from api.routers.automation import automations
 from api.run_events import AutomationRunWatch, add_links, run_events
 from models.automation import run_overviews

@@ -21,7 +21,7 @@ from models.automation.waits import commands as wait_commands
 from models.automation.waits.commands import PublishEvent, Resumed, ResumeData, ResumeNode
 from models.automation.waits.links import read_resume_token
 from models.automation.webhooks import commands as webhook_commands
-from models.automation.webhooks.receiving import receive
+from models.automation.webhooks.commands import receive
 from models.core.access.rules import Level, Scope
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
 from runtime import errors

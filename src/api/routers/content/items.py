@@ -1,8 +1,18 @@
-"""Items: the tree of a workspace, and the search in it."""
+"""Items: the tree of a workspace, the search in it, and the bytes of its files."""
 
 from dataclasses import replace
+from typing import Annotated
 
+from pydantic import Field
+from starlette.responses import Response
+
+from api.kernel.browsers import NoSubresourceError, refuse_subresource
+from api.kernel.representations import RangeNotSatisfiableError, download
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, Limit, Router
+from models.content.files import commands as file_commands
+from models.content.files import queries as file_queries
+from models.content.files.queries import StoredFile
+from models.content.files.rules import UNKNOWN_TYPE
 from models.content.items import commands as tree
 from models.content.items import queries
 from models.content.items.rules import ItemKind
@@ -11,10 +21,12 @@ from models.core.access.rules import Level, Scope
 from models.data.database_copies.rules import WAIT_SECONDS
 from models.workspace import search as search_queries
 from models.workspace.search import SearchResults, SearchText
+from models.workspace.share_links.content import open_asset
 from models.workspace.targets import duplication
 from models.workspace.targets import items as commands
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, UnsupportedError
+from runtime.ids import parse_id
 
 router = Router(tags=["items"])
 
@@ -155,3 +167,85 @@ async def search(
     """
     page = request.page("search", limit, cursor, q)
     return Data(await search_queries.search_titles(request.work, request.actor, q, page))
+
+
+files_router = Router(tags=["files"])
+
+_FILES = "/v1/workspaces/{workspaceId}/files"
+_ASSET = "/v1/assets/{fileId}/{assetToken}"
+
+
+@files_router.post(
+    _FILES,
+    access=Access(
+        scopes=[Scope.FILES_WRITE], level=Level.EDIT, idempotent=True, upload=True, cookie=True
+    ),
+    status_code=201,
+)
+async def upload_file(
+    request: ApiRequest, name: Annotated[str | None, Field(max_length=1000)] = None
+) -> Data[StoredFile]:
+    """Store a file.
+
+    Send its bytes as they are, with its name in `name` or `X-File-Name`, or as the only part, named
+    `file`, of a form. A guest needs edit access to some item.
+    """
+    return Data(
+        await file_commands.record_upload(
+            request.work, request.actor, request.services.keys, request.new_id, request.upload, name
+        )
+    )
+
+
+@files_router.get(_FILES, access=Access(scopes=[Scope.FILES_READ]), calls=file_queries.list_files)
+async def list_files() -> None:
+    """List files, newest first."""
+
+
+@files_router.get(
+    f"{_FILES}/{{fileId}}",
+    access=Access(scopes=[Scope.FILES_READ], resource="file", level=Level.VIEW, cookie=True),
+    calls=file_queries.stored_file,
+)
+async def get_file() -> None:
+    """Get the metadata of a file."""
+
+
+@files_router.delete(
+    f"{_FILES}/{{fileId}}",
+    access=Access(scopes=[Scope.FILES_WRITE], resource="file", level=Level.EDIT, idempotent=True),
+)
+async def delete_file(request: ApiRequest) -> Data[StoredFile]:
+    """Put a file in the trash for 30 days, with the item that places it; its URL stops at once."""
+    file_id, keys = request.ids["fileId"], request.services.keys
+    return Data(
+        await file_commands.delete_file(
+            request.work, request.actor, keys, file_id, request.placement
+        )
+    )
+
+
+@files_router.get(
+    _ASSET,
+    access=Access(credential="none"),
+    errors=[NoSubresourceError, RangeNotSatisfiableError],
+    media_type=UNKNOWN_TYPE,
+    statuses=[206, 304],
+)
+async def get_asset(request: ApiRequest) -> Response:
+    """Download a file; one range may be asked for."""
+    refuse_subresource(request.headers)
+    file_id, token = parse_id(request.path_params["fileId"]), request.path_params["assetToken"]
+    return download(request, await open_asset(request.work, request.services.keys, file_id, token))
+
+
+@files_router.head(
+    _ASSET,
+    access=Access(credential="none"),
+    errors=[NoSubresourceError],
+    media_type=UNKNOWN_TYPE,
+    statuses=[304],
+)
+async def head_asset(request: ApiRequest) -> Response:
+    """Get the headers of a download."""
+    return await get_asset(request)

@@ -1,18 +1,24 @@
-"""Databases: made, copied and made from templates; their fields and views."""
+"""Databases: made, copied and made from templates; their fields, views and forms."""
 
 from dataclasses import replace
 
+from api.anonymous_requests import submitter_of
 from api.kernel import routing
+from api.kernel.limits import TooOftenError
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Level, Scope
 from models.data.database_copies.commands import DuplicateDatabase, accept_copy, copy_outcome
 from models.data.database_copies.rules import WAIT_SECONDS
 from models.data.database_templates import templates
-from models.data.databases import commands, field_changes, field_conversion, queries, shapes
+from models.data.databases import field_changes, field_conversion, shapes, store
 from models.data.databases.field_conversion import conversion_outcome
+from models.data.forms import commands, queries
+from models.data.forms import shapes as form_shapes
 from models.data.views import commands as view_commands
 from models.data.views import queries as view_queries
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, UnsupportedError
+from runtime.ids import parse_id
 
 copies_router = routing.Router(tags=["databases"])
 
@@ -114,7 +120,7 @@ WRITE = routing.Access(
     access=routing.Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True),
     errors=[ConflictError],
     status_code=201,
-    calls=commands.create_database,
+    calls=store.create_database,
 )
 async def create_database() -> None:
     """Create a database with its fields.
@@ -127,7 +133,7 @@ async def create_database() -> None:
 @router.get(
     DATABASES,
     access=routing.Access(scopes=[Scope.DATABASES_READ], level=Level.VIEW, cookie=True),
-    calls=queries.list_databases,
+    calls=store.list_databases,
 )
 async def list_databases() -> None:
     """List databases with their fields, newest first."""
@@ -138,13 +144,13 @@ async def list_databases() -> None:
     access=routing.Access(
         scopes=[Scope.DATABASES_READ], resource="database", level=Level.VIEW, cookie=True
     ),
-    calls=queries.get_database,
+    calls=store.get_database,
 )
 async def get_database() -> None:
     """Get a database with its fields and views."""
 
 
-@router.patch(DATABASE, access=WRITE, errors=[ConflictError], calls=commands.update_database)
+@router.patch(DATABASE, access=WRITE, errors=[ConflictError], calls=store.update_database)
 async def update_database() -> None:
     """Update a database.
 
@@ -153,7 +159,7 @@ async def update_database() -> None:
     """
 
 
-@router.delete(DATABASE, access=WRITE, calls=commands.delete_database)
+@router.delete(DATABASE, access=WRITE, calls=store.delete_database)
 async def delete_database() -> None:
     """Put a database into the trash, with everything below its item."""
 
@@ -304,3 +310,66 @@ async def update_view() -> None:
 )
 async def delete_view() -> None:
     """Delete a view; a database needs at least one shared view."""
+
+
+forms_router = Router(tags=["forms"])
+
+FORMS = "/v1/workspaces/{workspaceId}/forms"
+FORM = f"{FORMS}/{{formId}}"
+PUBLIC_FORM = "/v1/forms/{itemId}"
+
+CREATE = Access(scopes=[Scope.VIEWS_WRITE], level=Level.EDIT, idempotent=True)
+READ = Access(scopes=[Scope.VIEWS_READ], resource="form", level=Level.VIEW)
+WRITE_FORMS = replace(CREATE, resource="form")
+ANYBODY = Access(credential="none")
+
+
+@forms_router.post(
+    FORMS, access=CREATE, status_code=201, errors=[ConflictError], calls=commands.create_form_item
+)
+async def create_form() -> None:
+    """Create a form and its item.
+
+    It also needs edit access to the database its responses are saved to. Without `fields` it
+    includes all fields that a form can ask for. `POST /v1/items` with the kind `form` does the
+    same.
+    """
+
+
+@forms_router.get(FORM, access=replace(READ, cookie=True), calls=queries.get_form)
+async def get_form() -> None:
+    """Get a form; its id is the target of its item."""
+
+
+@forms_router.patch(FORM, access=WRITE_FORMS, errors=[ConflictError], calls=commands.update_form)
+async def update_form() -> None:
+    """Change a form, or make it public.
+
+    It also needs edit access to the database its responses are saved to. With the header
+    `If-Match: <version>` a form that was changed since is left unchanged.
+    """
+
+
+@forms_router.get(PUBLIC_FORM, access=ANYBODY)
+async def get_public_form(request: ApiRequest) -> Data[form_shapes.PublicForm]:
+    """Get the questions of a public form; `accepting` says whether it accepts responses now."""
+    return Data(await queries.public_form(request.work, parse_id(request.path_params["itemId"])))
+
+
+@forms_router.post(
+    f"{PUBLIC_FORM}/submissions",
+    access=replace(ANYBODY, idempotent=True),
+    status_code=201,
+    errors=[TooOftenError],
+)
+async def submit_form(
+    request: ApiRequest, body: form_shapes.SubmitForm
+) -> Data[form_shapes.SubmittedForm]:
+    """Submit a response to a public form.
+
+    Submissions that are sent again with the same `Idempotency-Key` make one record and get the same
+    answer for 24 hours. They are limited by form and by address, over all processes.
+    """
+    item_id = parse_id(request.path_params["itemId"])
+    submitter = submitter_of(request, item_id)
+    return Data(await commands.submit_form(request.work, item_id, body, submitter))

@@ -8,8 +8,8 @@ from pydantic import Field
 from starlette.responses import Response
 
 from api.kernel.routing import Access, ApiRequest, Data, Router
-from api.realtime import event_streams
-from api.realtime.sockets import MOST_SINCE, PATH, connection_url, open_feed, resumed_at
+from api.realtime import feeds
+from api.realtime.feeds import MOST_SINCE, PATH, connection_url, open_feed, resumed_at
 from models.core.access.rules import Scope
 from models.messages.realtime import Ticket, TicketStoreError, UnusableTicketError, mint
 from models.messages.webhook_endpoints import store
@@ -70,7 +70,7 @@ async def create_realtime_ticket(request: ApiRequest) -> Data[Ticket]:
     PATH,
     access=Access(credential="none", transaction=False),
     media_type="text/event-stream",
-    errors=[UnusableTicketError, TicketStoreError, event_streams.TooManyStreamsError],
+    errors=[UnusableTicketError, TicketStoreError, feeds.TooManyStreamsError],
     headers=["Last-Event-ID"],
 )
 async def open_realtime_stream(
@@ -85,10 +85,10 @@ async def open_realtime_stream(
     services = request.services
     after = resumed_at(request, since)
     services.streams.check(None)
-    feed = await open_feed(services.database, services.hub, ticket, event_streams.EventFeed)
-    feed.cut_off = request.scope.get("extensions", {}).get(event_streams.ABORT)
-    events = event_streams.with_keepalive(feed.events(services.hub, after))
-    return event_streams.EventStream(services.streams, feed.viewer.user_id, events)
+    feed = await open_feed(services.database, services.hub, ticket, feeds.EventFeed)
+    feed.cut_off = request.scope.get("extensions", {}).get(feeds.ABORT)
+    events = feeds.with_keepalive(feed.events(services.hub, after))
+    return feeds.EventStream(services.streams, feed.viewer.user_id, events)
 
 
 endpoints_router = Router(tags=["webhooks"])

@@ -15,7 +15,7 @@ from models.core.base import Id
 from models.sources import provider_calls
 from models.sources.authorizations import store as authorization_commands
 from models.sources.authorizations.rules import CALLBACK
-from models.sources.connections import shapes, store
+from models.sources.connections import providers, store
 from models.sources.outbound_limits import commands as limit_commands
 from models.sources.outbound_limits import queries as limit_queries
 from runtime import errors
@@ -34,11 +34,11 @@ WRITE = routing.Access(scopes=[Scope.INTEGRATIONS_WRITE], idempotent=True)
 @router.get(f"{INTEGRATIONS}/providers", access=READ)
 async def list_providers(
     request: routing.ApiRequest, limit: routing.WholeLimit = 1000, cursor: routing.Cursor = None
-) -> routing.Data[shapes.ProviderList]:
+) -> routing.Data[providers.ProviderList]:
     """List the providers that a workspace can connect to, and whether each is switched on."""
     listed = await store.list_providers(request.work, request.actor)
     page = request.page("providers", limit, cursor).among(listed)
-    return routing.Data(shapes.ProviderList.of(page))
+    return routing.Data(providers.ProviderList.of(page))
 
 
 @router.put(
@@ -48,8 +48,8 @@ async def list_providers(
     ),
 )
 async def switch_provider(
-    request: routing.ApiRequest, body: shapes.SwitchProvider
-) -> routing.Data[shapes.ProviderDetail]:
+    request: routing.ApiRequest, body: providers.SwitchProvider
+) -> routing.Data[providers.ProviderDetail]:
     """Enable or disable a provider for the workspace.
 
     While it is disabled, its connections are kept but not used.
@@ -262,7 +262,7 @@ async def start_authorization(
 )
 async def finish_authorization(
     request: routing.ApiRequest, body: authorization_commands.FinishAuthorization
-) -> routing.Data[shapes.ConnectionDetail]:
+) -> routing.Data[providers.ConnectionDetail]:
     """Finish authorization: exchange the code for tokens, and make the connection they belong to.
 
     Only who started it finishes it, once. The tokens are encrypted and never returned.
@@ -272,7 +272,7 @@ async def finish_authorization(
         request.work, actor, request.services.keys, job_id, body
     )
 
-    async def poll(work: UnitOfWork, last: bool) -> shapes.ConnectionDetail | None:
+    async def poll(work: UnitOfWork, last: bool) -> providers.ConnectionDetail | None:
         return await authorization_commands.exchange_outcome(work, actor, job_id, last=last)
 
     return request.deferred(poll, within=EXCHANGE_SECONDS)

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from api.kernel.responses import prefers
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, Router
-from api.realtime.event_streams import EventStream, with_keepalive
+from api.realtime.feeds import EventStream, with_keepalive
 from api.run_events import SourceRunWatch, run_events, temporal_link
 from models.core.access.rules import Level, Scope
 from models.core.base import Id

@@ -9,7 +9,6 @@ from models.sources.mounts import commands, queries
 from models.sources.mounts.queries import MountedResource, MountResource
 from models.sources.provider_calls import NamedResource
 from models.sources.resource_imports import commands as import_commands
-from models.sources.resource_imports import forms
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 
@@ -162,9 +161,9 @@ async def import_form(
     no link to the provider.
     """
     actor, job_id = request.actor, request.new_id
-    await forms.accept_form_import(request.work, actor, job_id, body)
+    await import_commands.accept_form_import(request.work, actor, job_id, body)
 
     async def poll(work: UnitOfWork, last: bool) -> import_commands.FormImportResult | None:
-        return await forms.form_outcome(work, actor, job_id, last=last)
+        return await import_commands.form_outcome(work, actor, job_id, last=last)
 
     return request.deferred(poll, within=CALL_SECONDS)

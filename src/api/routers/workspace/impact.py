@@ -3,7 +3,7 @@
 from api.kernel.routing import Access, Router
 from api.routers.data.databases import FIELD, WRITE_FIELD
 from models.core.access.rules import Scope
-from models.workspace.impact import queries, renames
+from models.workspace.impact import fields, queries
 from runtime.errors import ConflictError
 
 router = Router(tags=["impact"])
@@ -23,7 +23,7 @@ async def get_impact() -> None:
 
 
 @router.post(
-    f"{FIELD}/rename", access=WRITE_FIELD, errors=[ConflictError], calls=renames.rename_field
+    f"{FIELD}/rename", access=WRITE_FIELD, errors=[ConflictError], calls=fields.rename_field
 )
 async def rename_field() -> None:
     """Rename the key of a field.

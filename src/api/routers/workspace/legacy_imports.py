@@ -5,7 +5,7 @@ from dataclasses import replace
 from starlette.responses import Response
 
 from api.kernel.routing import Access, ApiRequest, Data, Router
-from api.realtime.event_streams import EventStream, with_keepalive
+from api.realtime.feeds import EventStream, with_keepalive
 from api.run_events import LegacyImportWatch, run_events, temporal_link
 from models.workspace.legacy_imports import commands, queries
 from runtime.errors import ConflictError

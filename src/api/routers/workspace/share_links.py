@@ -12,7 +12,7 @@ from api.kernel.representations import RangeNotSatisfiableError, download
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.content.files.rules import UNKNOWN_TYPE
 from models.core.access.rules import Level, Scope
-from models.workspace.share_links import links, shapes
+from models.workspace.share_links import links
 from models.workspace.share_links.calendars import shared_calendar
 from models.workspace.share_links.content import open_shared_file, visit
 from runtime.errors import DeniedError, UnsupportedError
@@ -64,7 +64,7 @@ async def open_share_link(
     session: Token = None,
     limit: Limit = 30,
     cursor: Cursor = None,
-) -> Data[shapes.Visit]:
+) -> Data[links.Visit]:
     """Open a share link.
 
     Send its token in `X-Share-Token` or `token`. That counts as one visit and returns a session for

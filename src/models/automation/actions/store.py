@@ -22,7 +22,7 @@ from models.core.http_requests import hidden, left_hidden, restored
 from models.core.keys import reserve_key
 from models.core.pagination import Listed, PageRequest
 from models.core.references.rules import Definition, Sought, below
-from models.core.revisions import next_updated_at
+from models.core.values import next_updated_at
 from models.data.fields.queries import visible as visible_database
 from models.data.records.queries import visible as visible_record
 from models.messages.webhook_endpoints.store import sees_endpoint

@@ -34,7 +34,7 @@ from models.automation.automations.rules.triggers.configs import check_payload
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.inbox import rules as inbox_rules
-from models.automation.inbox.commands import keep
+from models.automation.inbox.store import keep
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.messages.notification_preferences import NotificationKind

@@ -27,8 +27,8 @@ from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.automations.schedules import AUTOMATION_SCHEDULES, NO_SCHEDULE
 from models.automation.automations.shapes import Backfill, Backfilled
-from models.automation.inbox.commands import keep
 from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, Received
+from models.automation.inbox.store import keep
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import ExpressionError

@@ -22,8 +22,8 @@ from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation
 from models.automation.automations import queries as automation_queries
 from models.automation.automations import runnable_versions
 from models.automation.circuit_breakers import count_failure
-from models.automation.inbox.commands import keep
 from models.automation.inbox.rules import EventSource, Judgement, Received, masked_payload
+from models.automation.inbox.store import keep
 from models.core.base import Id, JsonObject
 from models.core.pauses.intents import is_resting
 from models.messages.events.rules import EventKind

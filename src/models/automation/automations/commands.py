@@ -29,7 +29,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.http_requests import restored
 from models.core.keys import reserve_key
-from models.core.revisions import next_updated_at
+from models.core.values import next_updated_at
 from models.messages.events.store import automation_subscription, trigger_event
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork

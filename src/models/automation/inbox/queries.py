@@ -19,7 +19,7 @@ from models.automation.automations import runnable_versions
 from models.automation.automations.queries import AUTOMATION, automation_of, open_automations
 from models.automation.automations.runnable_versions import Dormancy
 from models.automation.inbox.rules import REASONS, WITH_RUN, EventOutcome, EventSource, KeptEvent
-from models.automation.inbox.tables import inbox_event, inbox_outcome
+from models.automation.inbox.store import inbox_event, inbox_outcome
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
 from models.core.pagination import Listed, Page, PageRequest

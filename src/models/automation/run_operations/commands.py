@@ -16,8 +16,8 @@ from models.automation.automations.queries import AUTOMATION, VERSION, automatio
 from models.automation.run_operations import queries, rules
 from models.automation.run_operations import selection as run_operation_selection
 from models.automation.run_operations.execution import treat_next, undo_id_of
+from models.automation.run_operations.queries import RUN_OPERATIONS
 from models.automation.run_operations.selection import preview_replay
-from models.automation.run_operations.tables import RUN_OPERATIONS
 from models.automation.run_undos import commands as undos
 from models.automation.run_undos import queries as run_undo_queries
 from models.automation.triggers.event_replays import version_to_replay

@@ -12,15 +12,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from models.automation.automation_runs import retries
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.queries import RUN
-from models.automation.run_operations import rules
-from models.automation.run_operations.queries import BulkResume, BulkRetry
-from models.automation.run_operations.selection import (
-    in_reach,
-    replay_events,
-    select_events,
-    select_more,
-)
-from models.automation.run_operations.tables import RUN_OPERATIONS, run_operation_result
+from models.automation.run_operations import queries, rules, selection
 from models.automation.run_undos.commands import UndoPlan, advance_undo, begin_undo, plan_undo
 from models.automation.run_undos.rules import AT_ONCE, NotUndoableRunError, RunUndoRow
 from models.automation.waits.commands import give_event
@@ -82,7 +74,7 @@ async def _automations(
     work: UnitOfWork, actor: Actor, operation: rules.OperationRow, run_ids: Sequence[Id]
 ) -> Mapping[Id, Id]:
     """The automations of the runs in reach, by run."""
-    runs = in_reach(actor, operation.action).with_only_columns(RUN.id, RUN.automation_id)
+    runs = selection.in_reach(actor, operation.action).with_only_columns(RUN.id, RUN.automation_id)
     these = RUN.id == sa.any_(sa.literal(list(run_ids), sa.ARRAY(sa.Uuid)))
     return {row.id: row.automation_id for row in await work.rows(runs.where(these))}
 
@@ -122,7 +114,7 @@ def _outcome(run_id: Id, row: RunUndoRow) -> rules.Treated:
 
 LEFT = "The requester can no longer edit automations."
 
-_result = run_operation_result.c
+_result = queries.run_operation_result.c
 _ROWS = (
     sa.func.jsonb_to_recordset(sa.cast(sa.bindparam("outcomes", type_=sa.Text), JSONB))
     .table_valued(
@@ -134,7 +126,7 @@ _ROWS = (
     .render_derived(name="treated", with_types=True)
 )
 _OUTCOMES = (
-    sa.update(run_operation_result)
+    sa.update(queries.run_operation_result)
     .where(
         _result.operation_id == sa.bindparam("operation", type_=sa.Uuid),
         _result.position == _ROWS.c.position,
@@ -160,7 +152,7 @@ async def advance(work: UnitOfWork, operation: rules.OperationRow) -> Advance:
     if operation.status == rules.OperationStatus.QUEUED:
         await lifecycle.move(
             work,
-            RUN_OPERATIONS,
+            queries.RUN_OPERATIONS,
             operation.id,
             rules.OperationStatus.RUNNING,
             started_at=operation.started_at or work.now,
@@ -175,7 +167,9 @@ async def advance(work: UnitOfWork, operation: rules.OperationRow) -> Advance:
         treated = await treat_next(work, actor, operation, rules.chunk_of(operation.rate))
         if operation.treated + len(treated) < operation.total:
             return Advance()
-    await lifecycle.finish(work, RUN_OPERATIONS, [operation.id], rules.OperationStatus.SUCCEEDED)
+    await lifecycle.finish(
+        work, queries.RUN_OPERATIONS, [operation.id], rules.OperationStatus.SUCCEEDED
+    )
     return Advance(over=True)
 
 
@@ -193,15 +187,15 @@ async def actor_of(work: UnitOfWork, operation: rules.OperationRow) -> Actor:
 
 async def _select(work: UnitOfWork, actor: Actor, operation: rules.OperationRow) -> None:
     of_events = operation.action == rules.OperationAction.REPLAY
-    select_next = select_events if of_events else select_more
-    count, selection, last = await select_next(work, actor, operation)
+    select_next = selection.select_events if of_events else selection.select_more
+    count, selected_until, last = await select_next(work, actor, operation)
     selected = operation.selected + count
     await lifecycle.record_progress(
         work,
-        RUN_OPERATIONS,
+        queries.RUN_OPERATIONS,
         operation.id,
         selected=selected,
-        selection=selection,
+        selection=selected_until,
         total=selected if last else None,
     )
 
@@ -256,7 +250,7 @@ async def _write(
     counts = Counter(result.outcome for result in treated)
     await lifecycle.record_progress(
         work,
-        RUN_OPERATIONS,
+        queries.RUN_OPERATIONS,
         operation.id,
         treated=operation.treated + len(treated),
         succeeded=operation.succeeded + counts[rules.RunOutcome.SUCCEEDED],
@@ -306,7 +300,7 @@ async def _cancel(
 async def _retry(
     work: UnitOfWork, actor: Actor, operation: rules.OperationRow, run_ids: Sequence[Id]
 ) -> Sequence[rules.Treated]:
-    body = BulkRetry.model_validate(operation.parameters, strict=False)
+    body = queries.BulkRetry.model_validate(operation.parameters, strict=False)
     terms = retries.BulkTerms(
         operation_id=operation.id,
         begin=body.from_,
@@ -314,7 +308,7 @@ async def _retry(
         version_id=body.automation_version_id,
         again=body.again,
     )
-    reach = in_reach(actor, operation.action)
+    reach = selection.in_reach(actor, operation.action)
     answer = await retries.retry_several(work, actor, reach, run_ids, terms)
     return [
         rules.Treated(run_id, rules.RunOutcome.SUCCEEDED, new_run_id=answer.new_ids[run_id])
@@ -327,7 +321,7 @@ async def _retry(
 async def _resume(
     work: UnitOfWork, actor: Actor, operation: rules.OperationRow, run_ids: Sequence[Id]
 ) -> Sequence[rules.Treated]:
-    body = BulkResume.model_validate(operation.parameters, strict=False)
+    body = queries.BulkResume.model_validate(operation.parameters, strict=False)
     reach = await _reached(work, actor, operation, run_ids)
     answers = await give_event(work, actor, sorted(reach), body.node_id, body.data)
     return [_resumed(run_id, run_id in reach, answers) for run_id in run_ids]
@@ -363,7 +357,7 @@ def _skipped(run_id: Id, reason: str) -> rules.Treated:
 async def _reached(
     work: UnitOfWork, actor: Actor, operation: rules.OperationRow, run_ids: Sequence[Id]
 ) -> set[Id]:
-    reach = in_reach(actor, operation.action).with_only_columns(RUN.id)
+    reach = selection.in_reach(actor, operation.action).with_only_columns(RUN.id)
     of_ids = RUN.id == sa.any_(sa.literal(list(run_ids), sa.ARRAY(sa.Uuid)))
     return {row.id for row in await work.rows(reach.where(of_ids))}
 
@@ -373,5 +367,5 @@ _ACTIONS: Mapping[str, Treat] = {
     rules.OperationAction.RETRY: _retry,
     rules.OperationAction.RESUME: _resume,
     rules.OperationAction.UNDO: undo_runs,
-    rules.OperationAction.REPLAY: replay_events,
+    rules.OperationAction.REPLAY: selection.replay_events,
 }

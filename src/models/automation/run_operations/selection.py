@@ -13,9 +13,7 @@ from models.automation.automation_runs.filters import RunFilter, WorkspaceRunQue
 from models.automation.automation_runs.queries import RUN, workspace_runs
 from models.automation.inbox.queries import EventQuery, concerned_events, redacted_among
 from models.automation.inbox.rules import WITH_RUN, EventOutcome
-from models.automation.run_operations import rules
-from models.automation.run_operations.queries import BulkReplay, RunOperationPreview
-from models.automation.run_operations.tables import run_operation_result
+from models.automation.run_operations import queries, rules
 from models.automation.triggers.event_replays import ReplayEvent, replay
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
@@ -24,7 +22,7 @@ from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.errors import PlatformError, UnavailableError
 
-_result = run_operation_result.c
+_result = queries.run_operation_result.c
 _COLUMNS = ["operation_id", "workspace_id", "position", "run_id"]
 OLDEST_FIRST = (RUN.created_at, RUN.id)
 
@@ -143,7 +141,7 @@ async def _select_undone(
 
 async def write_down(work: UnitOfWork, rows: sa.Select[Any]) -> int:
     """Write down what is treated; returns its number."""
-    statement = sa.insert(run_operation_result).from_select(_COLUMNS, rows)
+    statement = sa.insert(queries.run_operation_result).from_select(_COLUMNS, rows)
     return (await work.execute(statement.execution_options(preserve_rowcount=True))).rowcount
 
 
@@ -199,8 +197,8 @@ def matching_events(
 
 
 async def preview_replay(
-    work: UnitOfWork, actor: Actor, parameters: JsonObject, body: BulkReplay, counted: int
-) -> RunOperationPreview:
+    work: UnitOfWork, actor: Actor, parameters: JsonObject, body: queries.BulkReplay, counted: int
+) -> queries.RunOperationPreview:
     """The number of events that a replay would treat, and what their payloads lack."""
     query = None if body.filter is None else body.filter.until_at_most(work.now)
     events = matching_events(actor, parameters, {} if query is None else query.wire)
@@ -210,7 +208,7 @@ async def preview_replay(
     some = events.limit(counted + 1).subquery()
     total = await work.scalar(sa.select(sa.func.count()).select_from(some))
     examined, redacted, paths = await redacted_among(work, events, body.automation_id)
-    return RunOperationPreview(
+    return queries.RunOperationPreview(
         total=min(total, counted),
         fitting=min(total, counted),
         more=total > counted,

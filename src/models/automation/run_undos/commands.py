@@ -14,7 +14,7 @@ from models.automation.automation_runs.history import with_called_runs, written_
 from models.automation.automation_runs.queries import load_run
 from models.automation.automation_runs.rules import OPEN_RUN, RunRow
 from models.automation.run_undos import queries, rules
-from models.automation.run_undos.tables import run_undo
+from models.automation.run_undos.queries import run_undo
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.records import reverts

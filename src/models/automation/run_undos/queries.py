@@ -1,4 +1,4 @@
-"""Undos of runs on the wire, and reading them."""
+"""Undos of runs: their table, their shapes on the wire, and reading them."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 from pydantic_core import to_json
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
 
 from models.automation.automation_runs.history import OutsideEffect, outside_effects
 from models.automation.automation_runs.queries import load_run
 from models.automation.run_undos.rules import STOPPED, RunUndoRow
-from models.automation.run_undos.tables import run_undo
 from models.automation.written_records import WritingNode, nodes_of_records, writing_nodes
 from models.core.access.rules import Actor
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Shape, example
@@ -21,6 +22,48 @@ from models.data.record_changes.rules import ChangeKind
 from models.data.records.reverts import RecordConflict, UndoneChange, undone_changes
 from models.data.records.rules.reverts import ConflictReason
 from runtime.database import UnitOfWork
+from runtime.postgresql.schema import Timestamp, same_workspace, table_of
+
+
+class RunUndo(SQLModel, table=True):
+    """One undo of a run, or of an earlier undo of it (`undoes_id`).
+
+    The changes it made are in the histories of records. `stage` and `after_record_id` say how far
+    it has come; `completed_at` is null until it, or its operation, has come to its end. `conflicts`
+    holds the first of `conflict_count`. `operation_id` is the operation over runs that carries it
+    out, if any.
+    """
+
+    __tablename__ = "run_undo"
+    __table_args__ = (
+        same_workspace("run_id", "automation_run.id"),
+        sa.Index("ix_run_undo_run_id", "run_id", "id"),
+        sa.Index(
+            "ix_run_undo_operation_id",
+            "operation_id",
+            postgresql_where=sa.text("completed_at IS NULL AND operation_id IS NOT NULL"),
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    run_id: Id
+    undoes_id: Id | None = None
+    operation_id: Id | None = None
+    actor_user_id: Id
+    stage: str
+    after_record_id: Id | None = None
+    runs: int
+    records: int
+    reverted: int
+    conflict_count: int
+    conflicts: list[dict[str, Any]] = Field(sa_type=JSONB)
+    created_at: datetime = Field(sa_type=Timestamp)
+    completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+run_undo = table_of(RunUndo)
+
 
 MAX_SHOWN = 500
 """Reverted changes, conflicts and outside effects that an answer lists of each."""

@@ -22,7 +22,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from models.automation.automations.rules.language.filters import Asked
 from models.automation.automations.rules.triggers.kinds import TriggerKind, subject_of
 from models.automation.inbox import rules as inbox_rules
-from models.automation.inbox.commands import Verdict, judge_again, keeping, verdict_rows
+from models.automation.inbox.store import Verdict, judge_again, keeping, verdict_rows
 from models.automation.triggers import rules
 from models.automation.triggers.record_dates import start_run_for_date, start_runs_for_moved_date
 from models.automation.triggers.subscribers import (

@@ -21,8 +21,8 @@ from models.automation.automations import runnable_versions
 from models.automation.automations.queries import visible
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.inbox import queries as inbox_queries
-from models.automation.inbox.commands import keep_replay
 from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, KeptEvent
+from models.automation.inbox.store import keep_replay
 from models.automation.triggers.rules import payload_of
 from models.core.access.rules import Actor, Level
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, JsonObject, example

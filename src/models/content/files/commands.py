@@ -11,9 +11,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from models.content.files.queries import FileRow, StoredFile, as_stored_file, file, stored_file
 from models.content.files.rules import Content, file_name, media_type
 from models.content.items.commands import create_item_for, trash_item
-from models.content.items.joins import ITEM, item_placing, placing
+from models.content.items.joins import ITEM, item, item_placing, placing
 from models.content.items.rules import ItemKind
-from models.content.items.tables import item
 from models.core.access.rules import Actor, Placement
 from models.core.base import Id
 from models.core.bundles import USER, BundleKind, ImportTarget, Row, Stage

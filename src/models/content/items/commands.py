@@ -13,15 +13,14 @@ from typing import Any, Protocol
 
 import sqlalchemy as sa
 
-from models.content.items.joins import live, subtree, way_up
+from models.content.items.joins import item, live, subtree, way_up
 from models.content.items.queries import placement
 from models.content.items.rules import MAX_TREE_DEPTH, WRITE_SCOPES, ItemKind
 from models.content.items.shapes import ItemRow, MoveItem
-from models.content.items.tables import item
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.core.bundles import BundleKind, Stage
-from models.core.revisions import next_updated_at
+from models.core.values import next_updated_at
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id

@@ -8,10 +8,9 @@ from typing import Any, Literal, Protocol
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import array
 
-from models.content.items.joins import live, subtree, way_to_root
+from models.content.items.joins import item, item_grant, live, subtree, way_to_root
 from models.content.items.rules import TRASH_DAYS, AccessMode, ItemKind
 from models.content.items.shapes import ItemDetail, ItemList, ItemRow
-from models.content.items.tables import item, item_grant
 from models.core.access.rules import MANAGERS, ROLE_LEVELS, Actor, Level, Placement, Role, level_on
 from models.core.base import Id
 from models.core.pagination import PageRequest

@@ -14,7 +14,7 @@ from models.content.surfaces.tables import Block, block
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
 from models.core.problems import refuse
-from models.core.revisions import next_updated_at
+from models.core.values import next_updated_at
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, Detail, NotFoundError, ValidationError
 from runtime.ids import new_id

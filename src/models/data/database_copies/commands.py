@@ -34,8 +34,8 @@ from models.data.database_copies.rows import (
 )
 from models.data.database_copies.rules import outward
 from models.data.databases.field_changes import add_to_layout, remove_from_layout, remove_usages
-from models.data.databases.queries import get_database
 from models.data.databases.shapes import DatabaseDetail
+from models.data.databases.store import get_database
 from models.data.fields import commands as field_commands
 from models.data.fields.queries import load_schema, removed_keys, stored_label
 from models.data.fields.queries import visible as visible_database
@@ -46,8 +46,8 @@ from models.data.record_templates import record_template
 from models.data.records.computed_values import request_recomputation
 from models.data.records.queries import newest_record
 from models.data.records.rules.computed_order import FOLLOWING, Stale
+from models.data.views.queries import view
 from models.data.views.rules.kinds import ViewScope
-from models.data.views.tables import view
 from models.messages.jobs.store import JobRow, accept_job, job_actor, succeeded_job
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError

@@ -11,8 +11,8 @@ from models.core.access.rules import Actor
 from models.core.base import Id, Input, InputId, Label, Order, Shape
 from models.core.keys import slug
 from models.core.pagination import Listed
-from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase, DatabaseDetail
+from models.data.databases.store import create_database
 from models.data.fields.rules.fields import FieldKind
 from models.data.record_templates import CreateRecordTemplate, create_template
 from models.data.views.rules.kinds import ViewKind

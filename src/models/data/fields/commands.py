@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from models.core.base import Id, JsonObject, deferred_adapter
 from models.core.bundles import BundleKind, Row, Stage, shape_problem
 from models.core.keys import free_key, slug
-from models.core.revisions import next_updated_at
+from models.core.values import next_updated_at
 from models.data.fields.rows import DATABASE, DatabaseRow, field_specs, live_databases
 from models.data.fields.rules.fields import FieldKind, FieldSpec, Option, Schema
 from models.data.fields.rules.settings import read_settings

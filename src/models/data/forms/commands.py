@@ -25,11 +25,9 @@ from models.core.bundles import USER, BundleKind, ImportTarget, Row, Stage, shap
 from models.core.problems import located, refusal
 from models.data.fields.commands import of_live_databases
 from models.data.fields.queries import load_schema, require_edit
-from models.data.forms import shapes
-from models.data.forms.queries import PublicFormRow, find_public, get_form, takes_answers
+from models.data.forms import queries, shapes
 from models.data.forms.rules import check_fields, default_fields, read_answers
 from models.data.forms.shapes import Questions
-from models.data.forms.tables import Form, form, form_quota, form_submission
 from models.data.records.bundle import live_records
 from models.data.records.commands import create_record
 from models.data.records.shapes import CreateRecord, RecordDetail
@@ -95,9 +93,9 @@ async def check_quotas(work: UnitOfWork, form_id: Id, submitter: Submitter) -> N
     """
     limits = submitter.quotas
     rows = await work.rows(
-        sa.select(form_quota.c.address, form_quota.c.full_at).where(
-            form_quota.c.form_id == form_id,
-            form_quota.c.address.in_([whose for whose, *_ in limits]),
+        sa.select(queries.form_quota.c.address, queries.form_quota.c.full_at).where(
+            queries.form_quota.c.form_id == form_id,
+            queries.form_quota.c.address.in_([whose for whose, *_ in limits]),
         )
     )
     full_at = {row.address: row.full_at for row in rows}
@@ -118,7 +116,7 @@ async def take_quotas(
     limits = submitter.quotas
     if not limits:
         return
-    statement = insert(form_quota).values(
+    statement = insert(queries.form_quota).values(
         [
             {
                 "workspace_id": workspace_id,
@@ -129,19 +127,19 @@ async def take_quotas(
             for whose, _, interval in limits
         ]
     )
-    later = sa.func.greatest(form_quota.c.full_at, work.now) + (
+    later = sa.func.greatest(queries.form_quota.c.full_at, work.now) + (
         statement.excluded.full_at - work.now
     )
     furthest = sa.case(
         *(
-            (form_quota.c.address == whose, work.now + burst * interval)
+            (queries.form_quota.c.address == whose, work.now + burst * interval)
             for whose, burst, interval in limits
         )
     )
     statement = statement.on_conflict_do_update(
         index_elements=["form_id", "address"], set_={"full_at": later}, where=later <= furthest
     )
-    taken = await work.rows(statement.returning(form_quota.c.address))
+    taken = await work.rows(statement.returning(queries.form_quota.c.address))
     if len(taken) < len(limits):
         await check_quotas(work, form_id, submitter)
         _, burst, interval = limits[0]
@@ -161,7 +159,7 @@ async def create_form_item(
         work, actor, ItemKind.FORM, form_id, body.label, parent_item_id=body.parent_item_id
     )
     await _insert_form(work, actor, item_id, form_id, body, "fields")
-    return await get_form(work, actor, form_id)
+    return await queries.get_form(work, actor, form_id)
 
 
 async def create_form(
@@ -191,7 +189,7 @@ async def _insert_form(
     form_fields = default_fields(schema.fields) if body.fields is None else body.fields
     check_fields(form_fields, schema.fields, work.now, path=path)
     await work.execute(
-        sa.insert(form).values(
+        sa.insert(queries.form).values(
             **body.model_dump(include=shapes.CreateForm.model_fields.keys() - {"fields"}),
             id=form_id,
             workspace_id=actor.workspace_id,
@@ -217,9 +215,11 @@ async def update_form(
     Raises `NotFoundError`, `DeniedError` without edit access to the form's database,
     `ValidationError` below `fields`, `ConflictError` for a form changed since.
     """
-    conditions = (form.c.workspace_id == actor.workspace_id, form.c.id == form_id)
+    conditions = (queries.form.c.workspace_id == actor.workspace_id, queries.form.c.id == form_id)
     row = await work.one(
-        sa.select(form).where(*conditions).with_for_update(key_share=True), "form", of=Form
+        sa.select(queries.form).where(*conditions).with_for_update(key_share=True),
+        "form",
+        of=queries.Form,
     )
     await require_edit(work, actor, row.database_id, _EDIT_NEEDED)
     values = _changes(body)
@@ -232,11 +232,11 @@ async def update_form(
             f"The form was changed since: its version is {row.version}. Read it again."
         )
     await work.execute(
-        sa.update(form)
+        sa.update(queries.form)
         .where(*conditions)
-        .values(**values, version=form.c.version + 1, updated_at=work.now)
+        .values(**values, version=queries.form.c.version + 1, updated_at=work.now)
     )
-    return await get_form(work, actor, form_id)
+    return await queries.get_form(work, actor, form_id)
 
 
 async def copy_form(work: UnitOfWork, actor: Actor, form_id: Id, new_item_id: Id) -> Id:
@@ -244,7 +244,7 @@ async def copy_form(work: UnitOfWork, actor: Actor, form_id: Id, new_item_id: Id
 
     Raises `NotFoundError`.
     """
-    source = await get_form(work, actor, form_id)
+    source = await queries.get_form(work, actor, form_id)
     copy_id = new_id()
     overrides: dict[str, Any] = {
         "id": copy_id,
@@ -256,18 +256,20 @@ async def copy_form(work: UnitOfWork, actor: Actor, form_id: Id, new_item_id: Id
         "created_at": work.now,
         "updated_at": work.now,
     }
-    columns = [one.name for one in form.c]
+    columns = [one.name for one in queries.form.c]
     await work.execute(
-        sa.insert(form).from_select(
+        sa.insert(queries.form).from_select(
             columns,
             sa.select(
                 *(
-                    sa.literal(overrides[name], form.c[name].type)
+                    sa.literal(overrides[name], queries.form.c[name].type)
                     if name in overrides
-                    else form.c[name]
+                    else queries.form.c[name]
                     for name in columns
                 )
-            ).where(form.c.workspace_id == actor.workspace_id, form.c.id == form_id),
+            ).where(
+                queries.form.c.workspace_id == actor.workspace_id, queries.form.c.id == form_id
+            ),
         )
     )
     await copy_surface(work, actor, source.surface_id, new_item_id)
@@ -282,7 +284,7 @@ async def submit_form(
     Raises `ValidationError` at `data.<key>`, the same `NotFoundError` for a form that is not public
     and for one that takes no answers now, and `TooManySubmissionsError`.
     """
-    found_form = await find_public(work, item_id, writing=True)
+    found_form = await queries.find_public(work, item_id, writing=True)
     if not found_form.open:
         raise NotFoundError("form")
     await check_quotas(work, found_form.row.id, submitter)
@@ -294,7 +296,7 @@ async def submit_form(
     submission_id = new_id()
     await _emit(work, row, new_record, submission_id)
     await work.execute(
-        sa.insert(form_submission).values(
+        sa.insert(queries.form_submission).values(
             id=submission_id,
             workspace_id=row.workspace_id,
             form_id=row.id,
@@ -305,10 +307,10 @@ async def submit_form(
     # Last, so that other submissions wait for the locks on these rows as briefly as possible.
     await take_quotas(work, row.workspace_id, row.id, submitter)
     result = await work.execute(
-        sa.update(form)
-        .where(form.c.workspace_id == row.workspace_id, form.c.id == row.id)
-        .where(takes_answers(work.now))
-        .values(submission_count=form.c.submission_count + 1)
+        sa.update(queries.form)
+        .where(queries.form.c.workspace_id == row.workspace_id, queries.form.c.id == row.id)
+        .where(queries.takes_answers(work.now))
+        .values(submission_count=queries.form.c.submission_count + 1)
     )
     if result.rowcount == 0:
         raise NotFoundError("form")
@@ -316,7 +318,7 @@ async def submit_form(
 
 
 async def _emit(
-    work: UnitOfWork, row: PublicFormRow, new_record: RecordDetail, submission_id: Id
+    work: UnitOfWork, row: queries.PublicFormRow, new_record: RecordDetail, submission_id: Id
 ) -> None:
     """Emit the event for the automations that subscribe to the form."""
     submission = {
@@ -330,7 +332,7 @@ async def _emit(
     await emit(work, row.workspace_id, kind, row.item_id, payload, event_id=submission_id)
 
 
-def _public_actor(row: PublicFormRow) -> Actor:
+def _public_actor(row: queries.PublicFormRow) -> Actor:
     """The submitter: a principal that may create records, in the name of the form's creator."""
     return Actor(
         principal=Principal(
@@ -369,9 +371,9 @@ async def rewrite_questions(
 ) -> None:
     """Store the questions of a form, named by its item, in which a field has another key."""
     await work.execute(
-        sa.update(form)
-        .where(form.c.workspace_id == workspace_id, form.c.item_id == item_id)
-        .values(fields=fields, version=form.c.version + 1, updated_at=work.now)
+        sa.update(queries.form)
+        .where(queries.form.c.workspace_id == workspace_id, queries.form.c.item_id == item_id)
+        .values(fields=fields, version=queries.form.c.version + 1, updated_at=work.now)
     )
 
 
@@ -380,16 +382,18 @@ _QUESTIONS = deferred_adapter(Questions)
 
 
 def _forms(workspace_id: Id) -> sa.Select[Any]:
-    return of_live_databases(workspace_id, form).where(
-        form.c.item_id.in_(live_items(workspace_id, ITEM.id))
+    return of_live_databases(workspace_id, queries.form).where(
+        queries.form.c.item_id.in_(live_items(workspace_id, ITEM.id))
     )
 
 
 def _submissions(workspace_id: Id) -> sa.Select[Any]:
-    return sa.select(form_submission).where(
-        form_submission.c.workspace_id == workspace_id,
-        form_submission.c.form_id.in_(_forms(workspace_id).with_only_columns(form.c.id)),
-        form_submission.c.record_id.in_(live_records(workspace_id)),
+    return sa.select(queries.form_submission).where(
+        queries.form_submission.c.workspace_id == workspace_id,
+        queries.form_submission.c.form_id.in_(
+            _forms(workspace_id).with_only_columns(queries.form.c.id)
+        ),
+        queries.form_submission.c.record_id.in_(live_records(workspace_id)),
     )
 
 
@@ -406,7 +410,7 @@ FORMS = BundleKind(
     name="form",
     stage=Stage.CONTENT,
     file=_FILE,
-    table=form,
+    table=queries.form,
     rows=_forms,
     references={"item_id": "item", "database_id": "database", "created_by_user_id": USER},
     contents=("fields",),
@@ -419,7 +423,7 @@ SUBMISSIONS = BundleKind(
     name="form_submission",
     stage=Stage.CONTENT,
     file=_FILE,
-    table=form_submission,
+    table=queries.form_submission,
     rows=_submissions,
     references={"form_id": "form", "record_id": "record"},
 )

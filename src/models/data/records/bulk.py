@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.core.revisions import next_updated_at
+from models.core.values import next_updated_at
 from models.data.fields.commands import advance_number
 from models.data.fields.queries import next_number_of
 from models.data.fields.rules.fields import FieldKind, FieldSpec, Schema

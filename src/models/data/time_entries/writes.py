@@ -18,7 +18,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.core.purging import Retention
-from models.core.revisions import next_updated_at
+from models.core.values import next_updated_at
 from models.data.fields.rows import find_fields
 from models.data.fields.rules.fields import FieldKind, Schema
 from models.data.records.commands import hold_record, write_timer

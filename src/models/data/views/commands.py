@@ -15,16 +15,15 @@ from models.core.base import LONGEST_LABEL, Deleted, Id, JsonObject
 from models.core.bundles import USER, BundleKind, Row, Stage, shape_problem
 from models.core.keys import first_free, slug
 from models.core.problems import read_part
-from models.core.revisions import next_updated_at
+from models.core.values import next_updated_at
 from models.data.fields.commands import of_live_databases, share_schema
 from models.data.fields.queries import database_level, field_with_key, load_schema, seen_field
 from models.data.fields.rules.fields import FieldKind, Schema
 from models.data.views import shapes
-from models.data.views.queries import find_view, names_field
+from models.data.views.queries import View, find_view, names_field, view
 from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
 from models.data.views.rules.manifest import read_manifest, without_field
 from models.data.views.shapes import Manifest
-from models.data.views.tables import View, view
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError, PlatformError, ValidationError
 from runtime.ids import new_id

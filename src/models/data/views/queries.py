@@ -1,10 +1,12 @@
-"""Reading views: the shared ones of a database, and the personal ones of the caller."""
+"""Views: their table, and reading the shared ones of a database and the caller's personal ones."""
 
 from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 from typing import Any, Protocol
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONPATH
+from sqlalchemy.dialects.postgresql import JSONB, JSONPATH
+from sqlmodel import Field, SQLModel
 
 from models.content.items.queries import closed_items, sees_items
 from models.core.access.rules import Actor, Scope
@@ -14,10 +16,57 @@ from models.core.references import rules
 from models.data.fields.rows import DATABASE, FIELD, database_of, field_with_id, live_databases
 from models.data.records.rules.query.plan import through_view
 from models.data.records.shapes import RecordQuery
-from models.data.views.rules.kinds import ViewScope
+from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
 from models.data.views.shapes import ViewList, ViewShape
-from models.data.views.tables import View, view
 from runtime.database import UnitOfWork
+from runtime.postgresql.schema import Timestamp, one_of, partial_index, same_workspace, table_of
+
+
+class View(SQLModel, table=True):
+    """A view of a database; `item_id` is set for one that stands in the tree by itself.
+
+    `definition_version` counts the manifests it has had; `position` orders its siblings.
+    """
+
+    __tablename__ = "view"
+    __table_args__ = (
+        sa.UniqueConstraint("workspace_id", "id"),
+        sa.UniqueConstraint("workspace_id", "database_id", "key"),
+        same_workspace("database_id", "database.id"),
+        same_workspace("item_id", "item.id"),
+        sa.ForeignKeyConstraint(["relation_field_id"], ["field.id"], ondelete="SET NULL"),
+        sa.ForeignKeyConstraint(["owner_user_id"], ["app_user.id"]),
+        one_of("kind", ViewKind),
+        one_of("placement", Placement),
+        one_of("scope", ViewScope),
+        sa.CheckConstraint("(scope = 'personal') = (owner_user_id IS NOT NULL)", name="owner"),
+        sa.CheckConstraint("(placement = 'item') = (item_id IS NOT NULL)", name="item"),
+        partial_index(
+            "ix_view_relation_field_id", "relation_field_id", where="relation_field_id IS NOT NULL"
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    database_id: Id
+    item_id: Id | None = None
+    key: str
+    label: str
+    kind: str
+    placement: str
+    manifest: dict[str, Any] = Field(sa_type=JSONB)
+    relation_field_id: Id | None = None
+    owner_user_id: Id | None = None
+    scope: str
+    locked: bool
+    definition_version: int
+    position: float
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
+view = table_of(View)
+
 
 _ORDER = (view.c.position, view.c.id)
 

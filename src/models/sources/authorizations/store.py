@@ -20,8 +20,7 @@ from models.messages.jobs.rules import OPEN_JOB, SEALED_INPUT, JobStatus, sealed
 from models.messages.jobs.store import accept_job, find_job
 from models.sources.authorizations import rules
 from models.sources.connections import store as connections
-from models.sources.connections.providers import ProviderName
-from models.sources.connections.shapes import ConnectionDetail, CreateConnection
+from models.sources.connections.providers import ConnectionDetail, CreateConnection, ProviderName
 from models.sources.outbound_limits.commands import call_back
 from runtime.configuration.sections import ProviderSettings
 from runtime.crypto import KeyRing, UnreadableError, sealed

@@ -1,4 +1,4 @@
-"""The providers a workspace can connect to: the config of each, and what it signs in with.
+"""The providers a workspace can connect to, and connections on the wire.
 
 The config of a connection is shown to everybody who sees it. Its credentials go in and never come
 out.
@@ -12,8 +12,19 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from models.core.base import EXAMPLE_ID, Input, InputId, example
+from models.core.base import (
+    EXAMPLE_ID,
+    Id,
+    Input,
+    InputId,
+    JsonObject,
+    Label,
+    Moment,
+    Shape,
+    example,
+)
 from models.core.http_requests import CallableUrl, HeaderName
+from models.core.pagination import Listed
 from models.core.problems import refused_for
 from models.sources.external_resources.rules.resources import Capability
 from runtime.outbound_policy import host_name_problem, host_problem
@@ -309,3 +320,75 @@ PROVIDERS: Mapping[ProviderName, Provider] = MappingProxyType(
 
 SQL_PROVIDERS = frozenset({ProviderName.POSTGRESQL, ProviderName.MYSQL, ProviderName.SQLITE})
 """The providers that answer SQL queries."""
+
+
+_Credential = Annotated[str, Field(min_length=1, max_length=MAX_CREDENTIAL)]
+Credentials = Annotated[dict[str, _Credential], Field(max_length=10, default_factory=dict)]
+
+
+class ProviderDetail(Shape):
+    """A provider that can be connected to; `credentials` are the names of what it needs.
+
+    `enabled` says whether its `feature` is on in the workspace.
+    """
+
+    provider: ProviderName
+    label: str
+    description: str
+    credentials: list[str]
+    capabilities: list[Capability]
+    feature: str
+    enabled: bool
+
+
+class ProviderList(Listed):
+    providers: list[ProviderDetail]
+
+
+class SwitchProvider(Input):
+    """Body of switch provider."""
+
+    model_config = example({"enabled": False})
+
+    enabled: bool
+
+
+class CreateConnection(Input):
+    """Body of create connection; `credentials` are stored encrypted and never returned.
+
+    Without `shared` only who makes it sees and names it.
+    """
+
+    provider: Annotated[ProviderName, Field(strict=False)]
+    label: Label
+    config: Annotated[JsonObject, Field(default_factory=dict)]
+    credentials: Credentials
+    shared: bool = False
+
+
+class UpdateConnection(Input):
+    """Body of update connection; `config` and `credentials` are replaced as a whole.
+
+    A new config needs the credentials again, so that they are not sent to another server.
+    """
+
+    label: Annotated[Label, Field(default="")]
+    config: Annotated[JsonObject, Field(default_factory=dict)]
+    credentials: Credentials
+    shared: bool = False
+
+
+class ConnectionDetail(Shape):
+    id: Id
+    workspace_id: Id
+    provider: ProviderName
+    label: str
+    config: JsonObject
+    shared: bool
+    created_by_user_id: Id
+    created_at: Moment
+    updated_at: Moment
+
+
+class ConnectionList(Listed):
+    connections: list[ConnectionDetail]

@@ -18,10 +18,8 @@ from models.core.base import Deleted, Id, JsonObject
 from models.core.pagination import PageRequest
 from models.core.problems import read_part
 from models.core.repository import Bound, Repository
-from models.core.revisions import next_updated_at
-from models.sources.connections import shapes
-from models.sources.connections.providers import PROVIDERS, ProviderName, SqliteConnection
-from models.sources.connections.shapes import ConnectionDetail, ConnectionList
+from models.core.values import next_updated_at
+from models.sources.connections import providers
 from runtime.crypto import KeyRing, sealed
 from runtime.database import UnitOfWork, Work
 from runtime.errors import DeniedError, NotFoundError, ValidationError
@@ -42,7 +40,7 @@ class Connection(SQLModel, table=True):
     __table_args__ = (
         sa.UniqueConstraint("workspace_id", "id"),
         sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        one_of("provider", ProviderName),
+        one_of("provider", providers.ProviderName),
         sa.Index("ix_connection_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
     )
 
@@ -93,21 +91,29 @@ provider_switch = table_of(ProviderSwitch)
 failing_connection = table_of(FailingConnection)
 
 
-async def list_connections(work: UnitOfWork, actor: Actor, page: PageRequest) -> ConnectionList:
+async def list_connections(
+    work: UnitOfWork, actor: Actor, page: PageRequest
+) -> providers.ConnectionList:
     """The connections that the actor sees, newest first."""
-    return ConnectionList.of(await CONNECTIONS.page(work, actor, page))
+    return providers.ConnectionList.of(await CONNECTIONS.page(work, actor, page))
 
 
-async def get_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> ConnectionDetail:
+async def get_connection(
+    work: UnitOfWork, actor: Actor, connection_id: Id
+) -> providers.ConnectionDetail:
     """A connection that the actor sees. Raises NotFoundError."""
-    return ConnectionDetail.model_validate(await CONNECTIONS.find(work, actor, connection_id))
+    return providers.ConnectionDetail.model_validate(
+        await CONNECTIONS.find(work, actor, connection_id)
+    )
 
 
-async def named_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> ConnectionDetail:
+async def named_connection(
+    work: UnitOfWork, actor: Actor, connection_id: Id
+) -> providers.ConnectionDetail:
     """A connection that a config names, whoever sees it. Raises NotFoundError."""
     this = (connection.c.workspace_id == actor.workspace_id, connection.c.id == connection_id)
     found = await work.one(sa.select(connection).where(*this), "connection", of=Connection)
-    return ConnectionDetail.model_validate(found)
+    return providers.ConnectionDetail.model_validate(found)
 
 
 async def sees_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> bool:
@@ -150,7 +156,7 @@ CONNECTIONS = Repository(
 class Connected(NamedTuple):
     """The provider and the config of a connection, and the credentials it signs in with."""
 
-    provider: ProviderName
+    provider: providers.ProviderName
     config: JsonObject
     credentials: dict[str, str]
 
@@ -174,7 +180,7 @@ async def open_connection(
     if found is None:
         return None
     opened = keys.unseal(found.sealed_credentials, credentials_place(connection_id))
-    return Connected(ProviderName(found.provider), found.config, json.loads(opened))
+    return Connected(providers.ProviderName(found.provider), found.config, json.loads(opened))
 
 
 async def hold_connection(work: UnitOfWork, workspace_id: Id, connection_id: Id) -> None:
@@ -245,8 +251,8 @@ async def failing(work: UnitOfWork, actor: Actor, connection_id: Id) -> Failing 
 
 
 async def create_connection(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, body: shapes.CreateConnection
-) -> shapes.ConnectionDetail:
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: providers.CreateConnection
+) -> providers.ConnectionDetail:
     """Store a connection of the actor.
 
     Raises ValidationError for what the provider does not take, NotFoundError for a file that the
@@ -258,8 +264,12 @@ async def create_connection(
 
 
 async def add_connection(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, body: shapes.CreateConnection, config: JsonObject
-) -> shapes.ConnectionDetail:
+    work: UnitOfWork,
+    actor: Actor,
+    keys: KeyRing,
+    body: providers.CreateConnection,
+    config: JsonObject,
+) -> providers.ConnectionDetail:
     """Store a connection whose config and credentials were checked. Raises ConflictError."""
     connection_id = new_id()
     values = {
@@ -271,12 +281,16 @@ async def add_connection(
         "created_by_user_id": actor.user_id,
     }
     made = await CONNECTIONS.add(work, actor, connection_id, values)
-    return shapes.ConnectionDetail.model_validate(made)
+    return providers.ConnectionDetail.model_validate(made)
 
 
 async def update_connection(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, connection_id: Id, body: shapes.UpdateConnection
-) -> shapes.ConnectionDetail:
+    work: UnitOfWork,
+    actor: Actor,
+    keys: KeyRing,
+    connection_id: Id,
+    body: providers.UpdateConnection,
+) -> providers.ConnectionDetail:
     """Change what the body names. Open runs use the new credentials.
 
     Raises what `create_connection` raises, and NotFoundError.
@@ -292,7 +306,7 @@ async def update_connection(
         _check_credentials(before.provider, config, body.credentials)
         values["sealed_credentials"] = sealed_credentials(keys, connection_id, body.credentials)
     row = await CONNECTIONS.change(work, actor, connection_id, values)
-    return shapes.ConnectionDetail.model_validate(row)
+    return providers.ConnectionDetail.model_validate(row)
 
 
 async def delete_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> Deleted:
@@ -304,23 +318,23 @@ async def delete_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -
 
 
 async def checked_config(
-    work: UnitOfWork, actor: Actor, provider: ProviderName, config: JsonObject
+    work: UnitOfWork, actor: Actor, provider: providers.ProviderName, config: JsonObject
 ) -> JsonObject:
     """The config of a connection as it is stored.
 
     Raises ValidationError, and NotFoundError for a file that the actor does not see.
     """
-    read = read_part(PROVIDERS[provider].config, config, "config")
-    if isinstance(read, SqliteConnection):
+    read = read_part(providers.PROVIDERS[provider].config, config, "config")
+    if isinstance(read, providers.SqliteConnection):
         await readable_file(work, actor, read.file_id)
     return read.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def _check_credentials(
-    provider: ProviderName, config: JsonObject, given: Mapping[str, str]
+    provider: providers.ProviderName, config: JsonObject, given: Mapping[str, str]
 ) -> None:
     """Raise ValidationError unless these are the credentials the provider signs in with."""
-    names = () if config.get("auth") == "none" else PROVIDERS[provider].credentials
+    names = () if config.get("auth") == "none" else providers.PROVIDERS[provider].credentials
     for name in given:
         if name not in names:
             known = " and ".join(names) or "none"
@@ -349,7 +363,7 @@ async def store_credentials(
     )
 
 
-def feature_name(provider: ProviderName) -> str:
+def feature_name(provider: providers.ProviderName) -> str:
     """The name of a provider's feature."""
     return f"provider:{provider.value}"
 
@@ -357,14 +371,14 @@ def feature_name(provider: ProviderName) -> str:
 class FeatureOffError(DeniedError):
     """The workspace has switched a provider off."""
 
-    def __init__(self, provider: ProviderName) -> None:
+    def __init__(self, provider: providers.ProviderName) -> None:
         super().__init__(
             f'The feature "{feature_name(provider)}" is disabled in this workspace.'
             " An administrator can enable it."
         )
 
 
-async def list_providers(work: UnitOfWork, actor: Actor) -> list[shapes.ProviderDetail]:
+async def list_providers(work: UnitOfWork, actor: Actor) -> list[providers.ProviderDetail]:
     """The providers that a workspace can connect to, and which of them are on."""
     rows = await work.rows(
         sa.select(provider_switch.c.provider, provider_switch.c.enabled).where(
@@ -372,14 +386,14 @@ async def list_providers(work: UnitOfWork, actor: Actor) -> list[shapes.Provider
         )
     )
     switched = {row.provider: row.enabled for row in rows}
-    return [_provider_detail(name, switched) for name in PROVIDERS]
+    return [_provider_detail(name, switched) for name in providers.PROVIDERS]
 
 
 async def switch_provider(
-    work: UnitOfWork, actor: Actor, name: str, body: shapes.SwitchProvider
-) -> shapes.ProviderDetail:
+    work: UnitOfWork, actor: Actor, name: str, body: providers.SwitchProvider
+) -> providers.ProviderDetail:
     """Switch a provider on or off. Raises NotFoundError for one that there is not."""
-    if name not in {one.value for one in PROVIDERS}:
+    if name not in {one.value for one in providers.PROVIDERS}:
         raise NotFoundError("provider")
     values = {"enabled": body.enabled, "updated_at": work.now}
     await work.execute(
@@ -387,10 +401,12 @@ async def switch_provider(
         .values(workspace_id=actor.workspace_id, provider=name, **values)
         .on_conflict_do_update(index_elements=["workspace_id", "provider"], set_=values)
     )
-    return _provider_detail(ProviderName(name), {name: body.enabled})
+    return _provider_detail(providers.ProviderName(name), {name: body.enabled})
 
 
-async def require_feature(work: UnitOfWork, workspace_id: Id, provider: ProviderName) -> None:
+async def require_feature(
+    work: UnitOfWork, workspace_id: Id, provider: providers.ProviderName
+) -> None:
     """Raise FeatureOffError where the workspace has switched the provider off."""
     off = sa.select(
         sa.exists().where(
@@ -403,9 +419,11 @@ async def require_feature(work: UnitOfWork, workspace_id: Id, provider: Provider
         raise FeatureOffError(provider)
 
 
-def _provider_detail(name: ProviderName, switched: Mapping[str, bool]) -> shapes.ProviderDetail:
-    provider = PROVIDERS[name]
-    return shapes.ProviderDetail(
+def _provider_detail(
+    name: providers.ProviderName, switched: Mapping[str, bool]
+) -> providers.ProviderDetail:
+    provider = providers.PROVIDERS[name]
+    return providers.ProviderDetail(
         provider=name,
         label=provider.label,
         description=provider.description,

@@ -16,18 +16,17 @@ from models.data.fields.queries import require_edit
 from models.messages.jobs.rules import JobStatus
 from models.sources.data_source_runs import endings, rules
 from models.sources.data_source_runs.execution import run_actor
-from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS, SourceRunRow
 from models.sources.data_source_runs.overviews import run_title
 from models.sources.data_source_runs.queries import get_import, get_run, run_in_workspace
 from models.sources.data_source_runs.shapes import DataSourceRunDetail, SpreadsheetImportDetail
 from models.sources.data_source_runs.staging import find_run
-from models.sources.data_source_runs.tables import data_source_run
+from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, SourceRunRow, data_source_run
 from models.sources.data_source_runs.targets import DENIED
 from models.sources.data_sources.commands import count_joined
 from models.sources.data_sources.queries import DataSourceRow, find_data_source, visible
-from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
+from models.sources.data_sources.tables import DATA_SOURCE_SCHEDULES
 from models.sources.outbound_limits.turns import leave_lines
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, SourceProblem
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, PlatformError, ValidationError
 from runtime.temporal.families import Family

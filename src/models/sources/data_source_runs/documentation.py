@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from models.core.base import EXAMPLE_ID
 from models.sources.tabular.rules.columns import MAX_CHOICES, MAX_DIGITS, MIN_ROWS_OF_CHOICES
-from models.sources.tabular.rules.problems import ErrorKind
+from models.sources.tabular.rules.options import ErrorKind
 
 
 class Subject(StrEnum):

@@ -15,14 +15,13 @@ from models.messages.jobs.rules import JobStatus
 from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from models.people.members import members_with, role_of
-from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS, SourceRunRow
 from models.sources.data_source_runs.queries import columns_of_run, get_run, remarks
 from models.sources.data_source_runs.rules import RunTrigger
 from models.sources.data_source_runs.shapes import RunColumns
 from models.sources.data_source_runs.staging import forget_rejections, log_status, unstage
-from models.sources.data_source_runs.tables import data_source_run
+from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, SourceRunRow, data_source_run
 from models.sources.data_sources.queries import source_item
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, SourceProblem
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id, JsonObject
 from models.core.statements import first_id
-from models.data.databases.queries import get_database
+from models.data.databases.store import get_database
 from models.data.fields.queries import fields_changed_at, load_schema, require_edit
 from models.data.fields.rules.fields import FieldSpec, Option, Schema
 from models.data.records.bulk import derive_where
@@ -23,13 +23,17 @@ from models.sources.data_source_runs import application, comparison, staging, ta
 from models.sources.data_source_runs.application import Application
 from models.sources.data_source_runs.comparison import SKIPPED, UNCHANGED, UPDATED, joining_sets
 from models.sources.data_source_runs.endings import RunEnd, RunOverError, end_run
-from models.sources.data_source_runs.lifecycle import SourceRunRow, source_id_of
 from models.sources.data_source_runs.rules import Stage, exceeds_guard
-from models.sources.data_source_runs.tables import data_source_run, source_row
+from models.sources.data_source_runs.tables import (
+    SourceRunRow,
+    data_source_run,
+    source_id_of,
+    source_row,
+)
 from models.sources.data_sources.rules import FieldMapping, RemovedRows, WriteMode
 from models.sources.tabular.rules.conversion import RecordLines
 from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, SourceProblem
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError
 

@@ -20,10 +20,9 @@ from models.messages.jobs.rules import JobStatus
 from models.sources.connections.store import get_connection
 from models.sources.data_source_runs import rules
 from models.sources.data_source_runs.acceptance import start_run
-from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS, SourceRunRow
 from models.sources.data_source_runs.shapes import ImportSource, ImportSpreadsheet, PreviewImport
 from models.sources.data_source_runs.staging import find_run
-from models.sources.data_source_runs.tables import data_source_run
+from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, SourceRunRow, data_source_run
 from models.sources.data_source_runs.targets import DENIED
 from models.sources.data_sources.commands import Read, accept_reading, check_fields, checked_target
 from models.sources.data_sources.rules import DataSourceKind, RemovedRows, WriteMode, check_use

@@ -20,15 +20,14 @@ from models.data.fields.queries import database_label
 from models.messages.jobs.rules import JobStatus
 from models.sources.data_source_runs import shapes
 from models.sources.data_source_runs.documentation import ERROR_NOTES
-from models.sources.data_source_runs.lifecycle import SourceRunRow
 from models.sources.data_source_runs.queries import latest_runs, run_in_workspace, shown_of
 from models.sources.data_source_runs.rules import OPEN_RUN
-from models.sources.data_source_runs.tables import data_source_run
+from models.sources.data_source_runs.tables import SourceRunRow, data_source_run
 from models.sources.data_sources import queries
 from models.sources.data_sources.queries import SOURCE, data_source_label, placed_data_sources
 from models.sources.data_sources.rules import DataSourceKind, RemovedRows, Schedule, WriteMode
 from models.sources.outbound_limits.queries import waits_of
-from models.sources.tabular.rules.problems import ErrorKind
+from models.sources.tabular.rules.options import ErrorKind
 from runtime.database import UnitOfWork, columns_of
 
 _run = data_source_run.c

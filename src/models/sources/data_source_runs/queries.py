@@ -21,10 +21,14 @@ from models.core.statements import first_rows_of_each
 from models.data.record_exports.rules import csv_cell
 from models.messages.jobs.store import succeeded_job
 from models.sources.data_source_runs import shapes
-from models.sources.data_source_runs.lifecycle import SourceRunRow
 from models.sources.data_source_runs.rules import OPEN_RUN, Stage
-from models.sources.data_source_runs.tables import RunRejection, data_source_run, run_rejection
-from models.sources.tabular.rules.problems import ErrorKind
+from models.sources.data_source_runs.tables import (
+    RunRejection,
+    SourceRunRow,
+    data_source_run,
+    run_rejection,
+)
+from models.sources.tabular.rules.options import ErrorKind
 from runtime import errors
 from runtime.database import UnitOfWork, columns_of
 from runtime.temporal.families import Family

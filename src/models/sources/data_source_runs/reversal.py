@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.data.databases.commands import delete_database
+from models.data.databases.store import delete_database
 from models.data.fields.commands import share_schema
 from models.data.fields.queries import load_schema, require_edit
 from models.data.fields.rules.fields import TITLE_KEY
@@ -20,10 +20,14 @@ from models.data.records.queries import RECORD
 from models.data.records.rows import CHANGES_WITH_CREATIONS
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import accept_job, has_open_job
-from models.sources.data_source_runs.lifecycle import SourceRunRow, source_id_of
 from models.sources.data_source_runs.queries import run_in_workspace
 from models.sources.data_source_runs.rules import REVERTIBLE
-from models.sources.data_source_runs.tables import data_source_run, source_row
+from models.sources.data_source_runs.tables import (
+    SourceRunRow,
+    data_source_run,
+    source_id_of,
+    source_row,
+)
 from models.sources.data_source_runs.targets import DENIED
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError

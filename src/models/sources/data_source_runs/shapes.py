@@ -15,8 +15,7 @@ from models.sources.data_source_runs import rules
 from models.sources.data_sources.queries import KeyField
 from models.sources.data_sources.rules import FieldMapping, TableOptions
 from models.sources.external_resources.rules.resources import ProviderResource
-from models.sources.tabular.rules.options import MAX_COLUMNS, TableFormat
-from models.sources.tabular.rules.problems import ErrorKind
+from models.sources.tabular.rules.options import MAX_COLUMNS, ErrorKind, TableFormat
 
 MAX_INLINE_ROWS = 10_000
 

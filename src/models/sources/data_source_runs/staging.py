@@ -14,9 +14,14 @@ from models.messages.jobs.rules import JobStatus
 from models.messages.workspace_events.log import append_event
 from models.messages.workspace_events.rules import EventType
 from models.sources.data_source_runs.comparison import SKIPPED
-from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS, SourceRunRow
 from models.sources.data_source_runs.rules import Stage
-from models.sources.data_source_runs.tables import data_source_run, run_rejection, staged_row
+from models.sources.data_source_runs.tables import (
+    DATA_SOURCE_RUNS,
+    SourceRunRow,
+    data_source_run,
+    run_rejection,
+    staged_row,
+)
 from models.sources.data_sources.queries import source_item
 from models.sources.tabular.rules import rejections as tabular_rejections
 from models.sources.tabular.rules.conversion import STAGED_COLUMNS

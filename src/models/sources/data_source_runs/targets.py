@@ -10,19 +10,23 @@ from sqlalchemy.dialects.postgresql import insert
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.problems import MOST_SHOWN, nearest_first, shown_name
-from models.data.databases.commands import create_database
 from models.data.databases.field_changes import create_field
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from models.data.fields.commands import await_schema, lock_fields, store_options
 from models.data.fields.queries import load_schema, require_edit
 from models.data.fields.rules.fields import TITLE_KEY, FieldSpec, FieldSpecs, Option, Schema
-from models.data.fields.rules.options import new_options
+from models.data.fields.rules.new_fields import new_options
 from models.data.fields.shapes import CreateField
-from models.sources.data_source_runs.lifecycle import SourceRunRow, source_id_of
 from models.sources.data_source_runs.rules import KnownColumn, KnownColumns
-from models.sources.data_source_runs.tables import SourceColumns, source_columns
+from models.sources.data_source_runs.tables import (
+    SourceColumns,
+    SourceRunRow,
+    source_columns,
+    source_id_of,
+)
 from models.sources.data_sources.rules import FieldMapping
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.options import ErrorKind, SourceProblem
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 

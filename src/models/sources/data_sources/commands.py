@@ -15,21 +15,20 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.keys import PATTERN, reserve_key
 from models.core.problems import nearest_known, read_part, refuse
-from models.core.revisions import next_updated_at
 from models.core.schedules.commands import follow
-from models.data.databases.commands import create_database
+from models.core.values import next_updated_at
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from models.data.fields.queries import require_edit
 from models.data.fields.rules.fields import OPTION_KINDS, TITLE_KEY
-from models.data.fields.rules.options import new_options
+from models.data.fields.rules.new_fields import new_options
 from models.data.fields.rules.settings import read_settings
 from models.data.fields.shapes import CreateField
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.store import accept_job, find_job, forget_job, purge_jobs
 from models.sources.connections.store import get_connection
 from models.sources.data_sources import queries, rules
-from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
-from models.sources.data_sources.tables import data_source
+from models.sources.data_sources.tables import DATA_SOURCE_SCHEDULES, data_source
 from runtime import errors
 from runtime.database import UnitOfWork
 from runtime.ids import new_id, parse_id

@@ -20,8 +20,7 @@ from models.core.schedules.timetables import EARLIEST, Timetable, Timing, cron_p
 from models.core.values import Timezone
 from models.data.fields.rules.fields import OPTION_KINDS, STORED_KINDS, FieldKind
 from models.data.fields.shapes import MAX_OPTIONS, CreateOption
-from models.sources.connections.providers import PROVIDERS, SQL_PROVIDERS, ProviderName
-from models.sources.connections.shapes import ConnectionDetail
+from models.sources.connections import providers
 from models.sources.external_resources.rules.resources import Capability, ProviderResource
 from models.sources.tabular.rules.formats import DateOrder, DecimalSeparator
 from runtime.errors import ValidationError
@@ -396,21 +395,21 @@ def named_connection(config: JsonObject) -> tuple[str, Any]:
 
 
 def check_use(
-    kind: DataSourceKind, config: JsonObject, place: str, connection: ConnectionDetail
+    kind: DataSourceKind, config: JsonObject, place: str, connection: providers.ConnectionDetail
 ) -> None:
     """Raise ValidationError at `place` for a connection that is of no use to the source."""
-    provider = PROVIDERS[connection.provider]
+    provider = providers.PROVIDERS[connection.provider]
     match kind:
-        case DataSourceKind.SQL if connection.provider not in SQL_PROVIDERS:
+        case DataSourceKind.SQL if connection.provider not in providers.SQL_PROVIDERS:
             raise ValidationError.at(place, f"{provider.label} does not support SQL queries.")
-        case DataSourceKind.SQL if connection.provider is ProviderName.MYSQL:
+        case DataSourceKind.SQL if connection.provider is providers.ProviderName.MYSQL:
             problem = mysql_problem(str(config.get("query")))
             if problem is not None:
                 raise ValidationError.at("config.query", problem)
         case DataSourceKind.CONNECTION if Capability.READ not in provider.capabilities:
             raise ValidationError.at(place, f"{provider.label} has no resources to read.")
         case DataSourceKind.HTTP_JSON | DataSourceKind.HTTP_CSV | DataSourceKind.HTTP_XLSX:
-            if connection.provider is not ProviderName.HTTP:
+            if connection.provider is not providers.ProviderName.HTTP:
                 raise ValidationError.at(place, f"{provider.label} can't be used with a URL.")
             if not _reaches(connection.config["baseUrl"], config.get("url")):
                 raise ValidationError.at(

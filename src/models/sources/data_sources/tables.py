@@ -1,19 +1,28 @@
-"""The table of data sources, and its rows in a bundle: switched off, without secrets."""
+"""The table of data sources, its rows in a bundle, and their schedules (interface.md#data-sources).
 
+In a bundle a data source is switched off, and without secrets.
+"""
+
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from models.content.items.joins import live_item_of
-from models.core.base import Id
+from models.content.items.joins import ITEM, live_item_of
+from models.core.base import Id, JsonObject
 from models.core.bundles import USER, BundleKind, Row, Stage, shape_problem
 from models.core.http_requests import hidden
-from models.sources.data_sources.rules import CONFIGS, DataSourceKind
+from models.core.schedules.commands import ScheduleTable, announce
+from models.core.schedules.timetables import DesiredSchedule, PassedOverCounts, title_of
+from models.people.workspaces import live_workspace_of
+from models.sources.data_sources.rules import CONFIGS, DataSourceKind, Schedule
+from runtime.database import UnitOfWork
 from runtime.postgresql.schema import Timestamp, one_of, same_workspace, table_of
+from runtime.temporal.families import Family
 
 
 class DataSource(SQLModel, table=True):
@@ -106,3 +115,90 @@ DATA_SOURCES = BundleKind(
     redact=_shown,
     check=_problem,
 )
+
+
+DISABLED = "The data source is disabled."
+SCHEDULE_DISABLED = "The schedule is disabled."
+ARCHIVED = "The data source is archived."
+
+
+_SCHEDULED = (
+    sa.select(
+        data_source.c.id,
+        data_source.c.workspace_id,
+        data_source.c.enabled,
+        data_source.c.schedule,
+        data_source.c.next_run_at,
+        data_source.c.skipped_fires,
+        data_source.c.missed_fires,
+        ITEM.title.label("label"),
+        ITEM.archived,
+    )
+    .join(*live_item_of(data_source))
+    .join(*live_workspace_of(data_source))
+    .where(data_source.c.schedule.is_not(None))
+)
+"""Data sources that should have a schedule: neither they nor their workspace in the trash."""
+
+
+class _Row(Protocol):
+    id: Id
+    workspace_id: Id
+    label: str
+    enabled: bool
+    archived: bool
+    schedule: JsonObject
+    next_run_at: datetime | None
+    skipped_fires: int
+    missed_fires: int
+
+
+def _read(row: _Row) -> DesiredSchedule:
+    schedule = Schedule.model_validate(row.schedule)
+    return DesiredSchedule(
+        family=Family.DATA_SOURCE_SCHEDULE,
+        subject_id=row.id,
+        workspace_id=row.workspace_id,
+        title=title_of(row.label, "refresh"),
+        timing=schedule.timing,
+        paused=_paused(row, schedule),
+        next_run_at=row.next_run_at,
+        passed_over=PassedOverCounts(row.skipped_fires, row.missed_fires),
+    )
+
+
+def _paused(row: _Row, schedule: Schedule) -> str | None:
+    if not row.enabled:
+        return DISABLED
+    if not schedule.enabled:
+        return SCHEDULE_DISABLED
+    return ARCHIVED if row.archived else None
+
+
+DATA_SOURCE_SCHEDULES = ScheduleTable(
+    data_source,
+    Family.DATA_SOURCE_SCHEDULE,
+    _SCHEDULED,
+    _read,
+    data_source.c.schedule.is_not(None),
+)
+
+
+async def data_sources_placed(
+    work: UnitOfWork, workspace_id: Id, data_source_ids: Sequence[Id]
+) -> None:
+    """Update schedules after items were trashed, archived or restored."""
+    mine = data_source.c.workspace_id == workspace_id
+    await announce(work, DATA_SOURCE_SCHEDULES, mine & data_source.c.id.in_(data_source_ids))
+
+
+async def data_sources_closed(work: UnitOfWork, workspace_id: Id) -> None:
+    """Stop the schedules of a deleted workspace."""
+    await announce(work, DATA_SOURCE_SCHEDULES, data_source.c.workspace_id == workspace_id)
+
+
+async def data_source_renamed(
+    work: UnitOfWork, workspace_id: Id, data_source_id: Id, _label: str
+) -> None:
+    """Let the schedule follow the new title of its item, which is the label."""
+    await data_sources_placed(work, workspace_id, [data_source_id])

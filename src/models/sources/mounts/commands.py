@@ -21,8 +21,7 @@ from models.people.workspaces import live_workspace_of
 from models.sources.connections.providers import ProviderName
 from models.sources.external_resources.rules import resources as external_resources
 from models.sources.mounts import queries
-from models.sources.mounts.queries import SYNC_TIMING, MountRow
-from models.sources.mounts.tables import mount
+from models.sources.mounts.queries import SYNC_TIMING, MountRow, mount
 from models.sources.provider_calls import usable_connection
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError

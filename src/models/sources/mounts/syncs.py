@@ -13,8 +13,7 @@ from models.core.base import Id, JsonObject
 from models.core.statements import update_rows
 from models.sources.external_resources.rules import resources as external_resources
 from models.sources.mounts.commands import find_same, place_mount
-from models.sources.mounts.queries import MAX_ENTRIES, CreateMount, MountRow
-from models.sources.mounts.tables import mount
+from models.sources.mounts.queries import MAX_ENTRIES, CreateMount, MountRow, mount
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id

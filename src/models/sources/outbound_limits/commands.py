@@ -9,7 +9,7 @@ from models.core.access.rules import Actor
 from models.core.base import Deleted, Id
 from models.core.pauses.rules import PauseState
 from models.core.pauses.store import MOST_COUNTED, PauseShape
-from models.core.revisions import next_updated_at
+from models.core.values import next_updated_at
 from models.sources.connections.store import get_connection
 from models.sources.outbound_limits import queries
 from models.sources.outbound_limits.rules import LEASE

@@ -19,12 +19,12 @@ from models.data.forms.commands import FORMS, SUBMISSIONS
 from models.data.record_comments import RECORD_COMMENTS
 from models.data.record_templates import RECORD_TEMPLATES
 from models.data.records.bundle import BLOCKS, LINKS, RECORDS, SURFACE_COMMENTS, SURFACES
-from models.data.time_entries.bundle import TIME_ENTRIES
+from models.data.time_entries.tables import COMPLETED_ENTRIES
 from models.data.views.commands import VIEWS
 from models.people.home_layouts import HOME_LAYOUTS
 from models.people.members import MEMBERS
 from models.sources.data_sources.tables import DATA_SOURCES
-from models.sources.mounts.tables import MOUNTS
+from models.sources.mounts.queries import MOUNTS
 
 KINDS: tuple[BundleKind, ...] = (
     MEMBERS,
@@ -48,7 +48,7 @@ KINDS: tuple[BundleKind, ...] = (
     VERSIONS,
     DATA_SOURCES,
     MOUNTS,
-    TIME_ENTRIES,
+    COMPLETED_ENTRIES,
     HOME_LAYOUTS,
 )
 

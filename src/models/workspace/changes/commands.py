@@ -18,8 +18,8 @@ from models.core.purging import MAX_ROWS, Retention
 from models.messages.jobs.store import JobRow, accept_job, job_actor
 from models.workspace.changes import queries, rules
 from models.workspace.changes.operations import carry_out, check_operations, named, record_refs
+from models.workspace.changes.queries import CHANGE_SETS, ChangeSet, change_set, credentials_place
 from models.workspace.changes.shapes import ApplyChanges, ApplyResult, ChangeSetDetail, Operation
-from models.workspace.changes.tables import CHANGE_SETS, ChangeSet, change_set, credentials_place
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, Detail, InProgressError, PlatformError, ValidationError

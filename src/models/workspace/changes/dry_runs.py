@@ -21,7 +21,7 @@ from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.webhook_endpoints.deliveries import wanted_events
 from models.workspace.changes import differences as change_differences
 from models.workspace.changes import shapes
-from models.workspace.changes.tables import dry_run_change
+from models.workspace.changes.queries import dry_run_change
 from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError

@@ -25,18 +25,10 @@ from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, about, notify
 from models.people.members import members_with
 from models.people.users import display_name
-from models.workspace.changes import shapes
+from models.workspace.changes import queries, shapes
 from models.workspace.changes.commands import LIFETIME, hold_waiting, set_applying
 from models.workspace.changes.dry_runs import Trial, trial_of
-from models.workspace.changes.queries import apply_result, summary
 from models.workspace.changes.rules import CHANGE_LIFECYCLE, WAITING, ChangeSource, ChangeStatus
-from models.workspace.changes.tables import (
-    CHANGE_SETS,
-    ChangeSet,
-    change_set,
-    dry_run_change,
-    request_place,
-)
 from runtime import errors
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -45,12 +37,12 @@ from runtime.redaction import without_named_secrets
 MAX_BODY = 256 * 1024
 """Bytes of the body of a request that is proposed."""
 PROPOSED = Bound(
-    change_set,
+    queries.change_set,
     200,
     "proposed requests",
     conditions=(
-        change_set.c.source == ChangeSource.REQUEST.value,
-        change_set.c.status.in_(WAITING),
+        queries.change_set.c.source == ChangeSource.REQUEST.value,
+        queries.change_set.c.status.in_(WAITING),
     ),
     remedy="Apply or reject some first.",
 )
@@ -58,7 +50,7 @@ QUIET = timedelta(hours=1)
 """Managers are notified of a person's proposals once in this time, while one of them waits."""
 
 
-ProposalRow: TypeAlias = ChangeSet
+ProposalRow: TypeAlias = queries.ChangeSet
 """The row of a change set with a request."""
 
 
@@ -128,7 +120,7 @@ async def propose_request(
     await _notify_managers(work, actor, change_id, title)
     async with PROPOSED.place(work, actor.workspace_id):
         row = await work.first(
-            sa.insert(change_set)
+            sa.insert(queries.change_set)
             .values(
                 id=change_id,
                 workspace_id=actor.workspace_id,
@@ -139,7 +131,7 @@ async def propose_request(
                 outcomes=[],
                 names={},
                 request=display.model_dump(mode="json", by_alias=True),
-                sealed_request=keys.seal(_packed(original), request_place(change_id)),
+                sealed_request=keys.seal(_packed(original), queries.request_place(change_id)),
                 changes=trial.changes.model_dump(mode="json", by_alias=True),
                 own_changes=trial.own_changes.model_dump(mode="json", by_alias=True),
                 digest=trial.digest,
@@ -148,11 +140,11 @@ async def propose_request(
                 created_at=work.now,
                 updated_at=work.now,
             )
-            .returning(change_set),
-            of=ChangeSet,
+            .returning(queries.change_set),
+            of=queries.ChangeSet,
         )
     assert row is not None
-    return summary(row, work.now)
+    return queries.summary(row, work.now)
 
 
 def shown_body(body: bytes) -> JsonValue:
@@ -166,20 +158,20 @@ def _packed(original: SentRequest) -> bytes:
     return json.dumps({**asdict(original), "body": original.body.decode("latin-1")}).encode()
 
 
-def opened_request(keys: KeyRing, row: ChangeSet) -> SentRequest:
+def opened_request(keys: KeyRing, row: queries.ChangeSet) -> SentRequest:
     """The request as it was proposed. Raises `UnreadableError`."""
     assert row.sealed_request is not None, "it is deleted when the change set is closed"
-    values: JsonObject = json.loads(keys.unseal(row.sealed_request, request_place(row.id)))
+    values: JsonObject = json.loads(keys.unseal(row.sealed_request, queries.request_place(row.id)))
     return SentRequest(**{**values, "body": values["body"].encode("latin-1")})
 
 
 async def _notify_managers(work: UnitOfWork, actor: Actor, change_id: Id, title: str) -> None:
-    waiting = sa.select(change_set.c.id).where(
-        change_set.c.workspace_id == actor.workspace_id,
-        change_set.c.created_by_user_id == actor.user_id,
-        change_set.c.source == ChangeSource.REQUEST.value,
-        change_set.c.status.in_(WAITING),
-        change_set.c.created_at > work.now - QUIET,
+    waiting = sa.select(queries.change_set.c.id).where(
+        queries.change_set.c.workspace_id == actor.workspace_id,
+        queries.change_set.c.created_by_user_id == actor.user_id,
+        queries.change_set.c.source == ChangeSource.REQUEST.value,
+        queries.change_set.c.status.in_(WAITING),
+        queries.change_set.c.created_at > work.now - QUIET,
     )
     if await work.scalar(sa.select(waiting.exists())):
         return
@@ -197,7 +189,7 @@ async def _notify_managers(work: UnitOfWork, actor: Actor, change_id: Id, title:
     await notify(work, actor.workspace_id, managers, notice)
 
 
-async def find_request(work: UnitOfWork, actor: Actor, change_id: Id) -> ChangeSet | None:
+async def find_request(work: UnitOfWork, actor: Actor, change_id: Id) -> queries.ChangeSet | None:
     """The change set of a request that waits to be applied, locked; None for one of operations.
 
     Raises as `hold_waiting`.
@@ -208,7 +200,7 @@ async def find_request(work: UnitOfWork, actor: Actor, change_id: Id) -> ChangeS
 
 @asynccontextmanager
 async def as_proposed(
-    work: UnitOfWork, actor: Actor, row: ChangeSet, *, is_kept: bool
+    work: UnitOfWork, actor: Actor, row: queries.ChangeSet, *, is_kept: bool
 ) -> AsyncIterator[None]:
     """Let the block carry out the request, and compare what it changes with what was seen.
 
@@ -231,7 +223,9 @@ async def as_proposed(
     if is_kept:
         await _capture(work, "off")
         mine = sa.cast(sa.cast(sa.func.pg_current_xact_id_if_assigned(), sa.Text), sa.BigInteger)
-        await work.execute(sa.delete(dry_run_change).where(dry_run_change.c.transaction_id == mine))
+        await work.execute(
+            sa.delete(queries.dry_run_change).where(queries.dry_run_change.c.transaction_id == mine)
+        )
 
 
 async def _capture(work: UnitOfWork, state: str) -> None:
@@ -255,18 +249,18 @@ async def undone(work: UnitOfWork) -> AsyncIterator[None]:
 
 
 async def close_request(
-    work: UnitOfWork, row: ChangeSet, status: int, content: bytes
+    work: UnitOfWork, row: queries.ChangeSet, status: int, content: bytes
 ) -> shapes.ApplyResult:
     """Note that the request was applied; its answer."""
     await set_applying(work, row.id, [])
     await lifecycle.finish(
         work,
-        CHANGE_SETS,
+        queries.CHANGE_SETS,
         [row.id],
         ChangeStatus.APPLIED,
         sealed_request=None,
         updated_at=work.now,
     )
     data = json.loads(content).get("data") if content else None
-    result = apply_result(row, [], ChangeStatus.APPLIED)
+    result = queries.apply_result(row, [], ChangeStatus.APPLIED)
     return result.model_copy(update={"response": shapes.RequestAnswer(status=status, data=data)})

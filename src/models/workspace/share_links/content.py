@@ -29,7 +29,7 @@ from models.data.records.queries import query_records
 from models.data.records.shapes import RecordGroup, RecordQuery
 from models.data.views.queries import view_definition
 from models.people.members import role_of
-from models.workspace.share_links import shapes
+from models.workspace.share_links import links
 from models.workspace.share_links.visitors import ShareLink, Visitor, live_link
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -67,7 +67,7 @@ async def shared_table(work: UnitOfWork, item: ItemRow) -> SharedTable:
 
 async def shared_records(
     work: UnitOfWork, keys: KeyRing, item: ItemRow, limit: int, cursor: str | None
-) -> shapes.SharedRecords:
+) -> links.SharedRecords:
     """A page of the records of the database or view behind an item. Raises `NotFoundError`."""
     table = await shared_table(work, item)
     return await _records(work, keys, item.workspace_id, table, limit, cursor)
@@ -80,7 +80,7 @@ async def _records(
     table: SharedTable,
     limit: int,
     cursor: str | None = None,
-) -> shapes.SharedRecords:
+) -> links.SharedRecords:
     fields = table.fields
     query = {
         "filter": table.manifest.get("filter"),
@@ -91,10 +91,10 @@ async def _records(
     }
     body = RecordQuery.model_validate(query)
     result = await query_records(work, workspace_id, table.database_id, body, keys)
-    return shapes.SharedRecords(
+    return links.SharedRecords(
         fields=[_field(spec) for spec in fields],
         records=[
-            shapes.SharedRecord(
+            links.SharedRecord(
                 id=record.id,
                 title=record.title,
                 data={
@@ -118,8 +118,8 @@ def _open_fields(schema: Schema, manifest: JsonObject) -> list[FieldSpec]:
     ]
 
 
-def _field(spec: FieldSpec) -> shapes.SharedField:
-    return shapes.SharedField(
+def _field(spec: FieldSpec) -> links.SharedField:
+    return links.SharedField(
         key=spec.key,
         label=spec.label,
         kind=spec.kind,
@@ -142,13 +142,13 @@ class Widget(Protocol):
 
 async def figures_of(
     work: UnitOfWork, keys: KeyRing, link: ShareLink, blocks: Sequence[Widget]
-) -> Mapping[Id, shapes.SharedFigures]:
+) -> Mapping[Id, links.SharedFigures]:
     """The values that charts, numbers and lists show to visitors, by the ids of their blocks.
 
     Databases that the link's creator does not see now are left out, as are fields that visitors do
     not see.
     """
-    figures: dict[Id, shapes.SharedFigures] = {}
+    figures: dict[Id, links.SharedFigures] = {}
     for block in blocks:
         if block.kind not in _FIGURES:
             continue
@@ -164,7 +164,7 @@ async def figures_of(
 
 async def _figures(
     work: UnitOfWork, keys: KeyRing, link: ShareLink, kind: str, content: JsonObject
-) -> shapes.SharedFigures | None:
+) -> links.SharedFigures | None:
     workspace_id, manifest = link.workspace_id, JsonObject()
     database_id = parse_id(content.get("databaseId", ""))
     chart = content
@@ -178,7 +178,7 @@ async def _figures(
     table = SharedTable(database_id, manifest, _open_fields(schema, manifest))
     if kind == "view" and view.kind != "chart":
         records = await _records(work, keys, workspace_id, table, _LISTED)
-        return shapes.SharedFigures(label="", x_label=None, total=None, points=[], records=records)
+        return links.SharedFigures(label="", x_label=None, total=None, points=[], records=records)
     return await _charted(work, keys, workspace_id, table, chart)
 
 
@@ -194,7 +194,7 @@ async def _maker_sees_database(work: UnitOfWork, link: ShareLink, database_id: I
 
 async def _charted(
     work: UnitOfWork, keys: KeyRing, workspace_id: Id, table: SharedTable, chart: JsonObject
-) -> shapes.SharedFigures | None:
+) -> links.SharedFigures | None:
     """The figure of all records and of each group; None for a field that visitors do not see."""
     aggregate = chart.get("aggregate") or {"op": "count"}
     x_key, measured = chart.get("xFieldKey"), aggregate.get("field")
@@ -208,7 +208,7 @@ async def _charted(
     x_field = fields.get(x_key) if x_key else None
     named = fields.get(measured) if measured else None
     op = str(aggregate["op"]).replace("_", " ").capitalize()
-    return shapes.SharedFigures(
+    return links.SharedFigures(
         label=f"{op}: {named.label}" if named else "Number of records",
         x_label=x_field.label if x_field else None,
         total=_number((result.aggregates or {}).get("figure")),
@@ -225,20 +225,18 @@ def _valued(group: RecordGroup) -> bool:
     return _number(group.aggregates["figure"]) is not None
 
 
-def _point(x_field: FieldSpec | None, group: RecordGroup) -> shapes.SharedPoint:
+def _point(x_field: FieldSpec | None, group: RecordGroup) -> links.SharedPoint:
     option = next(
         (one for one in (x_field.options if x_field else ()) if one.key == group.key), None
     )
     name = "Empty" if group.value is None else group.key if option is None else option.name
     value = _number(group.aggregates["figure"]) or 0
-    return shapes.SharedPoint(
-        name=name, value=value, color=None if option is None else option.color
-    )
+    return links.SharedPoint(name=name, value=value, color=None if option is None else option.color)
 
 
 async def visit(
     work: UnitOfWork, keys: KeyRing, visitor: Visitor, limit: int, cursor: str | None
-) -> shapes.Visit:
+) -> links.Visit:
     """The shared item with its content, a page of it where it is long.
 
     Raises the same `NotFoundError` for all that is missing, and `ValidationError` for a cursor of
@@ -250,8 +248,8 @@ async def visit(
         content = await _content(work, keys, visitor, shown, limit, cursor)
     except NotFoundError:
         raise NotFoundError("share link") from None
-    return shapes.Visit(
-        item=shapes.SharedItem.model_validate(shown),
+    return links.Visit(
+        item=links.SharedItem.model_validate(shown),
         content=content,
         allow_download=link.allow_download,
         session=visitor.session,
@@ -266,7 +264,7 @@ async def _content(
     shown: ItemRow,
     limit: int,
     cursor: str | None,
-) -> shapes.SharedContent:
+) -> links.SharedContent:
     match ItemKind(shown.kind):
         case ItemKind.FOLDER:
             return await _folder(work, keys, visitor, limit, cursor)
@@ -275,14 +273,14 @@ async def _content(
         case ItemKind.FILE:
             return await _file(work, keys, visitor)
         case ItemKind.FORM:
-            return shapes.SharedForm(form_url=f"/v1/forms/{shown.id}")
+            return links.SharedForm(form_url=f"/v1/forms/{shown.id}")
         case _:
             return await _surface(work, keys, visitor, target_of(shown))
 
 
 async def _folder(
     work: UnitOfWork, keys: KeyRing, visitor: Visitor, limit: int, cursor: str | None
-) -> shapes.SharedFolder:
+) -> links.SharedFolder:
     link = visitor.link
     page = page_request(keys, limit, cursor, "share link children", link.id)
     statement = (
@@ -298,15 +296,15 @@ async def _folder(
     if page.after is not None:
         statement = statement.where(sa.tuple_(ITEM.position, ITEM.id) > sa.tuple_(*page.after))
     found = page.of(await work.rows(statement), lambda row: (row.position, row.id))
-    return shapes.SharedFolder(
-        children=[shapes.SharedItem.model_validate(row) for row in found.items], cursor=found.cursor
+    return links.SharedFolder(
+        children=[links.SharedItem.model_validate(row) for row in found.items], cursor=found.cursor
     )
 
 
-async def _file(work: UnitOfWork, keys: KeyRing, visitor: Visitor) -> shapes.SharedFile:
+async def _file(work: UnitOfWork, keys: KeyRing, visitor: Visitor) -> links.SharedFile:
     row = await file_of(work, visitor.link)
     url = download_url(keys, row.workspace_id, row.id, _claim(visitor))
-    return shapes.SharedFile(
+    return links.SharedFile(
         name=row.name,
         mime_type=row.mime_type,
         byte_size=row.byte_size,
@@ -322,7 +320,7 @@ async def file_of(work: UnitOfWork, link: ShareLink) -> FileRow:
 
 async def _surface(
     work: UnitOfWork, keys: KeyRing, visitor: Visitor, surface_id: Id
-) -> shapes.SharedSurface:
+) -> links.SharedSurface:
     workspace_id = visitor.link.workspace_id
     rows = await blocks_of(work, workspace_id, surface_id)
     urls: dict[str, str] = {}
@@ -332,7 +330,7 @@ async def _surface(
         for file_id in await _open_files(work, visitor, wanted):
             urls[str(file_id)] = download_url(keys, workspace_id, file_id, _claim(visitor))
     figures = await figures_of(work, keys, visitor.link, rows)
-    return shapes.SharedSurface(
+    return links.SharedSurface(
         blocks=[_shown_block(tree, urls, figures) for tree in nested(rows, None)]
     )
 
@@ -351,9 +349,9 @@ def _claim(visitor: Visitor) -> AssetClaim:
 
 
 def _shown_block(
-    tree: BlockTree, urls: dict[str, str], figures: Mapping[Id, shapes.SharedFigures]
-) -> shapes.SharedBlock:
-    return shapes.SharedBlock(
+    tree: BlockTree, urls: dict[str, str], figures: Mapping[Id, links.SharedFigures]
+) -> links.SharedBlock:
+    return links.SharedBlock(
         id=tree.id,
         kind=tree.kind,
         content=_without_references(tree.content, urls),

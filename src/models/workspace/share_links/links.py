@@ -1,25 +1,191 @@
-"""Creating, reading and revoking share links, as members do."""
+"""Share links: their shapes on the wire, and creating, changing and deleting them."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Annotated, Any, Protocol
 
 import sqlalchemy as sa
+from pydantic import Field
 
 from models.content.items.queries import find_item, placement_of
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor, Scope
-from models.core.base import Id
-from models.core.pagination import PageRequest
+from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape
+from models.core.pagination import Listed, PageRequest
 from models.core.references.rules import Definition, Sought, SubjectKind, named_at
-from models.people.api_keys import check_expiry
+from models.data.fields.rules.fields import FieldKind
+from models.data.forms.shapes import PublicOption
+from models.people.api_keys import Expiry, check_expiry
 from models.people.workspaces import live_workspace_of
-from models.workspace.share_links import shapes, visitors
-from models.workspace.share_links.visitors import share_link
+from models.workspace.share_links import visitors
+from models.workspace.share_links.visitors import MAX_USES, share_link
 from runtime.clock import truncate
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import UnsupportedError
+
+
+class CreateShareLink(Input):
+    """Body of create share link: without an expiry or a number of uses it has none."""
+
+    expires_at: Expiry | None = None
+    max_uses: Annotated[int, Field(ge=1, le=MAX_USES)] | None = None
+    allow_download: bool = False
+
+
+class ShareLinkBody(Shape):
+    """A share link in lists; `url` is its path without the token.
+
+    `open` is true until it is revoked, expired or used up, and while its creator has access to the
+    item. Restricting the item so that the creator loses access closes the link.
+    """
+
+    id: Id
+    workspace_item_id: Id
+    workspace_id: Id
+    kind: ItemKind
+    url: str
+    expires_at: Moment | None
+    allow_download: bool
+    max_uses: int | None
+    use_count: int
+    open: bool
+    created_at: Moment
+    revoked_at: Moment | None
+
+
+class IssuedShareLink(ShareLinkBody):
+    """The answer to a creation: the link, and in no other place its token.
+
+    `shareUrl` opens as it is on the API's host: `url`, `#` and the token.
+    """
+
+    token: str
+    share_url: str
+
+
+class ShareLinkList(Listed):
+    share_links: list[ShareLinkBody]
+
+
+class SharedItem(Shape):
+    """An item as visitors see it, without its place or owner."""
+
+    id: Id
+    kind: ItemKind
+    title: str
+    icon: str | None
+    color: str | None
+
+
+class SharedField(Shape):
+    key: str
+    label: str
+    kind: FieldKind
+    options: list[PublicOption]
+
+
+class SharedRecord(Shape):
+    id: Id
+    title: str | None
+    data: dict[str, Any]
+
+
+class SharedRecords(Shape):
+    """Content of a database or a view, page by page.
+
+    Fields that speak of people or of other databases are left out.
+    """
+
+    fields: list[SharedField]
+    records: list[SharedRecord]
+    cursor: Nullable[str]
+
+
+class SharedPoint(Shape):
+    """A group of a chart with its figure."""
+
+    name: str
+    value: float
+    color: str | None
+
+
+class SharedFigures(Shape):
+    """The values of a chart, a number or a list of a dashboard.
+
+    `label` says what is counted, `xLabel` by which field. A list has `records`.
+    """
+
+    label: str
+    x_label: str | None
+    total: float | None
+    points: list[SharedPoint]
+    records: SharedRecords | None
+
+
+class SharedBlock(Shape):
+    """A block without the things it names elsewhere; a file it shows has a `downloadUrl`.
+
+    On a dashboard `figures` has what a chart, a number or a list shows, while the link's creator
+    may see its database.
+    """
+
+    id: Id
+    kind: str
+    content: JsonObject
+    order: float
+    x: float | None
+    y: float | None
+    w: float | None
+    h: float | None
+    figures: SharedFigures | None
+    children: "list[SharedBlock]"
+
+
+class SharedSurface(Shape):
+    """Content of a page, note, canvas or dashboard."""
+
+    blocks: list[SharedBlock]
+
+
+class SharedFolder(Shape):
+    """Content of a folder: the items directly in it that are open to everyone who sees it."""
+
+    children: list[SharedItem]
+    cursor: Nullable[str]
+
+
+class SharedFile(Shape):
+    """Content of a file; without `allowDownload` there is no `downloadUrl`."""
+
+    name: str
+    mime_type: str
+    byte_size: int
+    download_url: str | None
+    created_at: Moment
+
+
+class SharedForm(Shape):
+    """Content of a form: where it is read and filled in."""
+
+    form_url: str
+
+
+SharedContent = SharedSurface | SharedRecords | SharedFolder | SharedFile | SharedForm
+
+
+class Visit(Shape):
+    """The content that a share link opens.
+
+    `session` reads on until `sessionExpiresAt` without another use of the link: send it as
+    `X-Share-Session`.
+    """
+
+    item: SharedItem
+    content: SharedContent
+    allow_download: bool
+    session: str
+    session_expires_at: Moment
 
 
 async def create_share_link(
@@ -28,8 +194,8 @@ async def create_share_link(
     keys: KeyRing,
     link_id: Id,
     item_id: Id,
-    body: shapes.CreateShareLink,
-) -> shapes.IssuedShareLink:
+    body: CreateShareLink,
+) -> IssuedShareLink:
     """Create a link that opens an item to each holder of its token.
 
     Raises `ValidationError` for an expiry that is no future moment, `UnsupportedError` for a kind
@@ -57,12 +223,12 @@ async def create_share_link(
         sa.insert(share_link).values(values).returning(*share_link.c), of=visitors.ShareLink
     )
     shown = link_body(made, opens=True)
-    return shapes.IssuedShareLink(**dict(shown), token=token, share_url=f"{shown.url}#{token}")
+    return IssuedShareLink(**dict(shown), token=token, share_url=f"{shown.url}#{token}")
 
 
 async def revoke_share_link(
     work: UnitOfWork, actor: Actor, item_id: Id, link_id: Id
-) -> shapes.ShareLinkBody:
+) -> ShareLinkBody:
     """Revoke a link for good, and the sessions of its visitors; revoking again changes nothing.
 
     Raises `NotFoundError`.
@@ -88,7 +254,7 @@ visible = placement_of(share_link, "workspace_item_id")
 
 async def list_share_links(
     work: UnitOfWork, actor: Actor, item_id: Id, page: PageRequest
-) -> shapes.ShareLinkList:
+) -> ShareLinkList:
     """The links of an item, newest first, revoked ones included, without any token.
 
     `open` is the same for all links of one maker that have not ended otherwise.
@@ -106,7 +272,7 @@ async def list_share_links(
         link_body(row, opens=row.created_by_user_id in seeing and may_open(row, work.now))
         for row in link_page.items
     ]
-    return shapes.ShareLinkList(share_links=links, cursor=link_page.cursor)
+    return ShareLinkList(share_links=links, cursor=link_page.cursor)
 
 
 async def link_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
@@ -141,10 +307,10 @@ def may_open(row: visitors.ShareLink, now: datetime) -> bool:
     return row.revoked_at is None and not used_up and not expired
 
 
-def link_body(row: visitors.ShareLink, *, opens: bool) -> shapes.ShareLinkBody:
+def link_body(row: visitors.ShareLink, *, opens: bool) -> ShareLinkBody:
     """A row of the table as the interface shows it."""
     shown = {**columns_of(row), "url": f"/v1/share/{row.id}", "open": opens}
-    return shapes.ShareLinkBody.model_validate(shown)
+    return ShareLinkBody.model_validate(shown)
 
 
 class OutdatedLink(Protocol):

@@ -24,10 +24,9 @@ from models.content.surfaces.rules.contents import SurfaceKind
 from models.core.access.rules import MANAGERS, Actor, Level, Scope, level_on
 from models.core.base import Id, JsonObject
 from models.core.problems import M, problems_within, read_part
-from models.data.databases.commands import create_database
-from models.data.databases.commands import set_label as set_database_label
-from models.data.databases.queries import get_database
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database, get_database
+from models.data.databases.store import set_label as set_database_label
 from models.data.forms.commands import create_form
 from models.data.forms.queries import get_form
 from models.data.views.commands import create_item_view
@@ -36,7 +35,7 @@ from models.data.views.queries import get_view
 from models.sources.data_source_runs.overviews import detail as data_source_detail
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.queries import CreateDataSource
-from models.sources.data_sources.schedules import data_source_renamed
+from models.sources.data_sources.tables import data_source_renamed
 from models.sources.mounts.commands import create_mount
 from models.sources.mounts.queries import CreateMount
 from models.workspace.targets import shapes

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from fastapi import FastAPI
 
-from api.console.workspace.audit_sentences import in_words, phrase_of
+from api.console.workspace.logs import in_words, phrase_of
 from api.kernel.routing import Route
 from api.routers.registry import ROUTERS
 from models.core.access.rules import Role

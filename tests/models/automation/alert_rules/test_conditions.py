@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select, update
 from models.automation.alert_rules.queries import alert_rule
 from models.automation.automation_runs.tables import automation_run
 from models.core.base import Id
-from models.sources.connections.shapes import CreateConnection
+from models.sources.connections.providers import CreateConnection
 from models.sources.connections.store import (
     create_connection,
     delete_connection,

@@ -13,14 +13,14 @@ from models.automation.alert_rules import commands, evaluation, queries
 from models.automation.alert_rules.queries import alert_firing, alert_rule, purge_firings
 from models.automation.alert_rules.shapes import UNSEEN_RUN, QueueAgeCondition, UpdateAlertRule
 from models.automation.automations.queries import AUTOMATION
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.messages.deliveries.commands import delivery
 from models.messages.notifications.queries import notification
 from models.people.workspaces import workspace_member
-from models.sources.connections.shapes import CreateConnection
+from models.sources.connections.providers import CreateConnection
 from models.sources.connections.store import create_connection, note_failure, note_success
 from runtime.clock import utc_now
 from runtime.errors import NotFoundError

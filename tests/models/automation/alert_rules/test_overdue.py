@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from activities.connections import noted_call
 from api.kernel.services import evaluate_all_overdue
 from models.automation.alert_rules.queries import alert_rule
-from models.sources.connections.shapes import CreateConnection
+from models.sources.connections.providers import CreateConnection
 from models.sources.connections.store import create_connection, failing_connection
 from runtime.clock import utc_now
 from tests.support.ageing import make_automation

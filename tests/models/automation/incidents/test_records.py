@@ -10,12 +10,12 @@ from models.automation.automation_runs.tables import node_run
 from models.automation.incidents.grouping import list_incident_records
 from models.automation.incidents.queries import IncidentRecordList
 from models.automation.incidents.tables import incident_record
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.access.rules import Actor, Role
 from models.core.base import Id
 from models.core.pagination import page_request
-from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from models.data.fields.rows import DATABASE
 from models.data.records.commands import create_record, delete_record
 from models.data.records.shapes import CreateRecord

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from sqlalchemy import func, insert, select
 
-from models.automation.run_operations.tables import (
+from models.automation.run_operations.queries import (
     purge_operations,
     run_operation,
     run_operation_result,

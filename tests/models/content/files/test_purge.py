@@ -13,7 +13,7 @@ from models.content.files.commands import purge_trash, register_file
 from models.content.files.queries import file
 from models.content.files.rules import Content
 from models.content.items.commands import trash_item
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.data.records.commands import create_record
 from models.data.records.shapes import CreateRecord
 from models.tables import metadata

@@ -13,8 +13,8 @@ from hypothesis.stateful import run_state_machine_as_test as run
 from sqlalchemy import delete, select
 
 from models.content.items.commands import archive_item, move_item, restore_item, trash_item
+from models.content.items.joins import item
 from models.content.items.shapes import MoveItem
-from models.content.items.tables import item
 from models.core.base import Id
 from models.workspace.targets.duplication import duplicate_item
 from models.workspace.targets.items import create_item

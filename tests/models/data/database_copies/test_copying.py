@@ -9,7 +9,7 @@ from sqlalchemy import func, insert, select, text, update
 
 from activities.jobs.records import DatabaseCopies
 from activities.jobs.transactions import DONE, FAILED, MORE
-from models.content.items.tables import item, item_grant
+from models.content.items.joins import item, item_grant
 from models.core.access.rules import Actor, Level, Role, Scope
 from models.core.base import JsonObject
 from models.data.database_copies.commands import DuplicateDatabase, accept_copy

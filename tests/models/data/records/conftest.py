@@ -7,8 +7,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from models.data.databases.commands import create_database
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from tests.support.spaces import Space
 
 MakeDatabase = Callable[..., Awaitable[UUID]]

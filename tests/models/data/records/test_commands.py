@@ -7,10 +7,10 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import func, select, update
 
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.access.rules import Role
 from models.core.pagination import page_request
-from models.data.databases.queries import get_database
+from models.data.databases.store import get_database
 from models.data.fields.queries import load_schema
 from models.data.records.commands import create_record, delete_record, update_record, upsert_record
 from models.data.records.queries import get_record, list_records, query_records, visible

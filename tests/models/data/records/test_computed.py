@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import func, insert, select, update
 
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.data.fields.queries import load_schema

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from models.data.fields.tables import database as databases
 from models.data.fields.tables import field
 from models.data.records.tables import record
-from models.data.views.tables import view
+from models.data.views.queries import view
 from runtime.database import Database, UnitOfWork
 from runtime.ids import new_id
 from tests.support.client import Client

@@ -15,9 +15,9 @@ from sqlalchemy import insert, select, text
 
 from models.core.filters.evaluation import fold
 from models.core.filters.grammar import OPERATORS, Op, ValueForm
-from models.data.databases.commands import create_database
 from models.data.databases.field_changes import create_field
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from models.data.fields.queries import load_schema
 from models.data.fields.rules.fields import TITLE_KEY, FieldKind, FieldSpec, FieldSpecs, Option
 from models.data.fields.rules.values import KIND_RULES, ResultKind, value_form

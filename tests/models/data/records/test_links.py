@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import func, select
 
-from models.content.items.tables import item, item_grant
+from models.content.items.joins import item, item_grant
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.data.records.commands import update_record

@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, insert, update
 
-from models.data.databases.commands import create_database
 from models.data.databases.field_changes import create_field
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from models.data.fields.queries import load_schema
 from models.data.fields.rules.fields import Schema
 from models.data.fields.shapes import CreateField

@@ -14,9 +14,9 @@ from pydantic_core import to_json
 from sqlalchemy import select
 
 from models.core.base import Id
-from models.data.databases.commands import create_database
 from models.data.databases.field_changes import create_field
 from models.data.databases.shapes import CreateDatabase
+from models.data.databases.store import create_database
 from models.data.fields.queries import load_schema
 from models.data.fields.shapes import CreateField
 from models.data.records.commands import write_batch

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from models.content.files.commands import purge_trash
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.base import Id
 from models.data.fields.tables import database as database_table
 from models.data.records.commands import purge_records

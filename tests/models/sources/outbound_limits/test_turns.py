@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import update
 
 from models.core.base import Id
-from models.sources.connections.shapes import CreateConnection
+from models.sources.connections.providers import CreateConnection
 from models.sources.connections.store import create_connection
 from models.sources.outbound_limits import turns
 from models.sources.outbound_limits.commands import create_limit

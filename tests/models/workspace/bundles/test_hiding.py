@@ -5,7 +5,7 @@ from dataclasses import replace
 from sqlalchemy import func, select, text
 
 from models.content.items.commands import ITEMS
-from models.content.items.tables import item
+from models.content.items.joins import item
 from models.core.bundles import ImportTarget
 from models.workspace.bundles.applying import plan_chunk, show
 from runtime.database import UnitOfWork

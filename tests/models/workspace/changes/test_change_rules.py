@@ -7,8 +7,7 @@ import pytest
 from models.core.base import JsonObject
 from models.core.http_requests import HIDDEN, Credential, Place, with_values
 from models.workspace.changes.commands import operation_credentials
-from models.workspace.changes.documentation import NOTES
-from models.workspace.changes.operations import check_operations
+from models.workspace.changes.operations import NOTES, check_operations
 from models.workspace.changes.rules import (
     RULES,
     Approval,

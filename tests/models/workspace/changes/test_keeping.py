@@ -5,9 +5,8 @@ from datetime import timedelta
 from sqlalchemy import select, update
 
 from models.workspace.changes.commands import LIFETIME, expire_changes, propose, purge_changes
-from models.workspace.changes.queries import get_changes
+from models.workspace.changes.queries import change_set, get_changes
 from models.workspace.changes.shapes import Operation
-from models.workspace.changes.tables import change_set
 from runtime.ids import new_id
 from tests.support.spaces import Space
 

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from models.core.base import Id, JsonObject
-from models.core.revisions import read_moment
-from models.core.values import same_json
+from models.core.values import read_moment, same_json
 from models.data.fields.rules.fields import TITLE_KEY, Schema
 from models.data.record_changes import rules as record_change_rules
 from models.data.records import shapes

@@ -1,4 +1,4 @@
-"""Options and limits of reading a file as a table, from its config, name or content. Pure."""
+"""Options and limits of reading a file as a table, and the reasons why it fails. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -151,3 +151,44 @@ def _is_object_by_line(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+class ErrorKind(StrEnum):
+    FETCH = "fetch"
+    AUTH = "auth"
+    TIMEOUT = "timeout"
+    TOO_LARGE = "too_large"
+    PARSE = "parse"
+    MAPPING = "mapping"
+    WRITE = "write"
+    GUARD = "guard"
+    CANCELLED = "cancelled"
+    INTERNAL = "internal"
+
+
+RETRIED = frozenset({ErrorKind.FETCH, ErrorKind.TIMEOUT})
+"""Kinds of problems that another attempt may not meet."""
+
+
+class SourceProblem(Exception):  # noqa: N818  # an outcome that people read, not a fault of code
+    """A source that cannot be used as it is; `message` says what to change and holds no secret.
+
+    A `final` one is met by every other attempt, too. `retry_after` are the seconds that the source
+    asks to be left alone.
+    """
+
+    retryable: bool = False
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        final: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.retryable = kind in RETRIED and not final
+        self.retry_after = retry_after

@@ -8,8 +8,8 @@ import pytest
 from activities.automation_runs.nodes import logic
 from models.automation.automations.rules.graph.compiler import ReferenceCatalog, compile_graph
 from models.automation.automations.rules.graph.kinds import NodeKind
-from models.automation.automations.rules.graph.outputs import OUTPUTS, readable_keys
 from models.automation.automations.rules.graph.shapes import Graph
+from models.automation.automations.rules.graph.structure import OUTPUTS, readable_keys
 from models.automation.automations.rules.language.bindings import BindingContext
 from models.automation.waits import rules
 

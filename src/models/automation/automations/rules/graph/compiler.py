@@ -17,8 +17,8 @@ from models.automation.automations.rules.graph.catalog import (
 from models.automation.automations.rules.graph.configs import JoinConfig
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, JoinMode, NodeKind, shorten
 from models.automation.automations.rules.graph.node_checks import edge_problems, node_problems
-from models.automation.automations.rules.graph.outputs import output_key_warnings
 from models.automation.automations.rules.graph.shapes import Graph, GraphEdge, GraphNode, Retry
+from models.automation.automations.rules.graph.structure import output_key_warnings
 from models.automation.automations.rules.language import bindings, static_reads
 from models.automation.automations.rules.planner.plan import Plan, PlanEdge, PlanNode, PlanRetry
 from models.automation.automations.rules.triggers.configs import read_trigger, trigger_problems

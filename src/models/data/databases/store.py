@@ -1,25 +1,82 @@
-"""Creating, changing and deleting databases."""
+"""Databases with their fields and views: read, created, changed and deleted."""
 
 from datetime import datetime
+from typing import Any, Protocol
+
+import sqlalchemy as sa
 
 from models.content.items.commands import change_item, check_parent, create_item_for, trash_item
+from models.content.items.joins import ITEM
+from models.content.items.queries import closed_items
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.pagination import PageRequest
 from models.core.values import InvalidValueError, check_storable
 from models.data.databases import rules, shapes
 from models.data.databases.field_changes import add_fields
-from models.data.databases.queries import get_database
+from models.data.databases.shapes import DatabaseDetail, DatabaseList
 from models.data.fields import commands as field_commands
-from models.data.fields.queries import check_references, load_schema
-from models.data.fields.rows import DatabaseRow
+from models.data.fields.queries import check_references, load_schema, shown_fields
+from models.data.fields.rows import DATABASE, DatabaseRow, live_databases
 from models.data.fields.rules.fields import Schema
 from models.data.fields.rules.settings import MAX_SETTINGS_DEPTH
+from models.data.fields.shapes import FieldShape
 from models.data.views.commands import create_views
-from models.data.views.queries import get_view
-from runtime.database import UnitOfWork
+from models.data.views.queries import get_view, shown_views
+from models.data.views.shapes import ViewShape
+from runtime.database import UnitOfWork, columns_of
 from runtime.errors import ConflictError, ValidationError
 from runtime.ids import new_id
+
+
+async def get_database(work: UnitOfWork, actor: Actor, database_id: Id) -> DatabaseDetail:
+    """A database with its fields and the views the actor sees. Raises `NotFoundError`."""
+    statement = _details(actor.workspace_id).where(DATABASE.id == database_id)
+    found = await work.one(statement, "database", of=_DatabaseWithItem)
+    fields = await shown_fields(work, actor.workspace_id, [database_id])
+    views = await shown_views(work, actor, [database_id])
+    return _detail(found, fields, views)
+
+
+async def list_databases(work: UnitOfWork, actor: Actor, page: PageRequest) -> DatabaseList:
+    """The databases the actor sees, newest first."""
+    statement = _details(actor.workspace_id).where(
+        DATABASE.item_id.not_in(sa.select(closed_items(actor).c.id))
+    )
+    result = await page.descending(
+        work, statement, DATABASE.created_at, DATABASE.id, of=_DatabaseWithItem
+    )
+    database_ids = [row.id for row in result.items]
+    fields = await shown_fields(work, actor.workspace_id, database_ids)
+    views = await shown_views(work, actor, database_ids)
+    return DatabaseList.of(result, lambda row: _detail(row, fields, views))
+
+
+class _DatabaseWithItem(Protocol):
+    """A database with columns of its item."""
+
+    id: Id
+    position: float
+    created_at: datetime
+
+
+def _details(workspace_id: Id) -> sa.Select[Any]:
+    of_item = (ITEM.parent_item_id, ITEM.icon, ITEM.position, ITEM.archived)
+    return live_databases(workspace_id, *DATABASE, *of_item)
+
+
+def _detail(
+    row: _DatabaseWithItem, fields: dict[Id, list[FieldShape]], views: dict[Id, list[ViewShape]]
+) -> DatabaseDetail:
+    return DatabaseDetail.model_validate(
+        {
+            **columns_of(row),
+            "order": row.position,
+            "fields": fields[row.id],
+            "views": views[row.id],
+        }
+    )
 
 
 async def create_database(
