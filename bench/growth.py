@@ -13,7 +13,7 @@ from bench.growth_rows import LongHistory, automation_of_three_nodes
 from bench.platform import Platform
 from bench.processor import processor_time
 from bench.rounds import say
-from models.automation.run_statistics.sums import settle_runs
+from models.automation.run_statistics import settle_runs
 from models.workspace.usage import settle_totals
 from runtime.database import Database
 from runtime.temporal.families import Family

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 from typing_extensions import override
 
-from models.automation.run_statistics.queries import attribute_counts
+from models.automation.run_statistics import attribute_counts
 from models.workspace.system import SystemState, ended_work_counts, system_state
 from runtime.database import Database
 from runtime.observability.logs import describe

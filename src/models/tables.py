@@ -15,7 +15,7 @@ import models.automation.circuit_breakers
 import models.automation.inbox.store
 import models.automation.incidents.tables
 import models.automation.run_operations.queries
-import models.automation.run_statistics.sums
+import models.automation.run_statistics
 import models.automation.run_undos.queries
 import models.automation.saved_run_filters
 import models.automation.secrets.store
@@ -24,7 +24,7 @@ import models.automation.waits.store
 import models.automation.webhooks.commands
 import models.content.files.queries
 import models.content.items.joins
-import models.content.surfaces.tables
+import models.content.surfaces.queries
 import models.core.idempotency
 import models.core.lifecycle.lost_workers
 import models.core.pauses.intents
@@ -69,7 +69,7 @@ import models.sources.provider_calls
 import models.sources.resource_imports.rows
 import models.workspace.bundles.references
 import models.workspace.changes.queries
-import models.workspace.legacy_imports.tables
+import models.workspace.legacy_imports.queries
 import models.workspace.model_settings
 import models.workspace.share_links.visitors
 import models.workspace.system

@@ -23,7 +23,6 @@ LONG_IMPORTS = 16
 """Imports of several lines: the name of the module is taken in the file. The number only falls."""
 
 SMALL = {
-    "models/core/statements.py": "stores of many resources write many rows at once by it",
     # What many import, and is of no one of them.
     "activities/heartbeats.py": "a dozen activities give signs of life by it",
     "models/core/access/queries.py": "seven resources find their workspace by it",
@@ -55,7 +54,6 @@ SMALL = {
     # A whole subject that is small.
     "api/console/files.py": "the static files of the console, and their router",
     "api/console/imports/routes.py": "the ends of an import; its previews are 450 lines",
-    "api/console/statistics/routes.py": "the page of one resource",
     "api/pages/assets.py": "it reads the files beside it",
     "models/workspace/search.py": "a whole resource",
     "runtime/observability/process_metrics.py": "metrics of every process; it loads psutil",

@@ -22,8 +22,7 @@ from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.queries import CreateDataSource
 from models.workspace.legacy_imports.commands import create_run
-from models.workspace.legacy_imports.queries import CreateLegacyImport
-from models.workspace.legacy_imports.tables import legacy_import_run
+from models.workspace.legacy_imports.queries import CreateLegacyImport, legacy_import_run
 from runtime.ids import new_id
 from runtime.processes.exit_codes import PREDECESSOR
 from runtime.temporal.families import Family

@@ -33,8 +33,8 @@ from models.sources.data_source_runs.staging import find_run, keep_rejections
 from models.sources.data_source_runs.tables import data_source_run
 from models.sources.tabular.rules.options import ErrorKind
 from models.sources.tabular.rules.rejections import Rejection
+from models.workspace.legacy_imports.queries import legacy_import_run, legacy_import_workspace
 from models.workspace.legacy_imports.rules import ImportStage, LegacyImportStatus
-from models.workspace.legacy_imports.tables import legacy_import_run, legacy_import_workspace
 from runtime.crypto import fingerprint
 from runtime.ids import new_id
 from tests.support.alerts import evaluated

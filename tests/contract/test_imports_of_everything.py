@@ -28,10 +28,10 @@ from models.workspace.legacy_imports.queries import (
     RollBackLegacyImport,
     UpdateImportWorkspace,
     get_run,
+    legacy_import_workspace,
 )
 from models.workspace.legacy_imports.rules import IMPORT_STAGES, ImportStage
 from models.workspace.legacy_imports.stages import Held
-from models.workspace.legacy_imports.tables import legacy_import_workspace
 from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from runtime.errors import ConflictError

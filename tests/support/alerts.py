@@ -6,8 +6,7 @@ from typing import Any
 from pydantic_core import to_json
 from sqlalchemy import select, update
 
-from models.automation.alert_rules.commands import create_rule
-from models.automation.alert_rules.evaluation import evaluate_rules
+from models.automation.alert_rules.commands import create_rule, evaluate_rules
 from models.automation.alert_rules.queries import alert_firing, alert_rule, get_rule
 from models.automation.alert_rules.shapes import AlertRuleShape, CreateAlertRule
 from models.core.access.rules import Actor, Principal, PrincipalType

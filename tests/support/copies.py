@@ -8,7 +8,7 @@ from sqlalchemy import func, select, text
 
 from activities.jobs.records import DatabaseCopies
 from activities.jobs.transactions import FAILED, MORE, Chunks, JobActivities
-from models.content.surfaces.tables import surface
+from models.content.surfaces.queries import surface
 from models.core.access.rules import Actor
 from models.data.database_copies.commands import DuplicateDatabase, accept_copy
 from models.data.fields.tables import database, field

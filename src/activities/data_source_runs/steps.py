@@ -15,7 +15,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.data_source_runs import inputs
-from activities.data_source_runs.columns import ReadColumns, described_columns, filling, looked_for
+from activities.data_source_runs.inputs import ReadColumns, described_columns, filling, looked_for
 from activities.database_errors import refusals
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from typing_extensions import override
 
-from activities.data_source_runs.columns import kinds_of, mapping_of, places_of
-from activities.data_source_runs.inputs import read_options_of, scratch
+from activities.data_source_runs import inputs
 from activities.jobs.transactions import Chunks, ask_outside
 from activities.sources.fetchers import Access, Fetchers, Wanted, copied, object_key
 from activities.sources.fetching import Fetched
@@ -96,18 +95,18 @@ class SourcePreviews(Chunks):
         return answer
 
     async def _read_stored(self, wanted: Wanted, key: str, request: _Request) -> JsonObject:
-        async with scratch() as directory:
+        async with inputs.scratch() as directory:
             path = await copied(self._store, key, directory / "file")
             return await self._described(path, wanted, Fetched(), request)
 
     async def _read_sent(self, wanted: Wanted, request: _Request) -> JsonObject:
-        async with scratch() as directory:
+        async with inputs.scratch() as directory:
             path = directory / "content"
             path.write_bytes(base64.b64decode(wanted.config["content"]))
             return await self._described(path, wanted, Fetched(), request)
 
     async def _read_sample(self, wanted: Wanted, access: Access, request: _Request) -> JsonObject:
-        async with scratch() as directory:
+        async with inputs.scratch() as directory:
             path = directory / "sample"
             fetched = await self._fetchers.sample(wanted, access, path, SAMPLED)
             described = await self._described(path, wanted, fetched, request)
@@ -119,7 +118,7 @@ class SourcePreviews(Chunks):
     async def _described(
         self, path: Path, wanted: Wanted, fetched: Fetched, request: _Request
     ) -> JsonObject:
-        options = read_options_of(wanted, fetched)
+        options = inputs.read_options_of(wanted, fetched)
         async with (
             self._shares.slot(wanted.workspace_id),
             self._readers,
@@ -128,12 +127,12 @@ class SourcePreviews(Chunks):
             described = await table.describe(
                 request.limit,
                 PROFILED,
-                sources=kinds_of(request.fields, request.schema_fields or {}),
+                sources=inputs.kinds_of(request.fields, request.schema_fields or {}),
                 targets={key: spec.kind for key, spec in (request.schema_fields or {}).items()},
             )
-            mapping = mapping_of(request.fields, described)
+            mapping = inputs.mapping_of(request.fields, described)
             fields = fields_of(mapping, request.schema_fields, suggested=not request.fields)
-            places = places_of(mapping, described["headers"])
+            places = inputs.places_of(mapping, described["headers"])
             check = await table.check(
                 Check(
                     [places.get(entry.field_key) for entry in mapping],

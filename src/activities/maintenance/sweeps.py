@@ -19,14 +19,14 @@ from activities.heartbeats import heartbeats
 from activities.jobs.exports import PARTS
 from activities.parts import Periods
 from models.automation.action_runs.tables import purge_action_runs
-from models.automation.alert_rules.evaluation import evaluate_rules
+from models.automation.alert_rules.commands import evaluate_rules
 from models.automation.alert_rules.queries import purge_firings
 from models.automation.automation_runs.tables import purge_runs
 from models.automation.inbox.store import purge_inbox
 from models.automation.incidents.closing import close_recovered
 from models.automation.incidents.tables import purge_incidents
 from models.automation.run_operations.queries import purge_operations
-from models.automation.run_statistics.sums import purge_sums, settle_runs
+from models.automation.run_statistics import purge_sums, settle_runs
 from models.automation.webhooks.commands import purge_receipts
 from models.content.files.commands import OBJECTS as FILES
 from models.content.files.commands import UPLOAD_TIME, keys_of_files, purge_files, purge_trash

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from api.console.forms import read_json
 from api.console.words import compact, indented, plain, sentence_case
 from models.automation.automation_runs.rules import RunStatus
-from models.automation.run_statistics.queries import Period, RunStatistics
+from models.automation.run_statistics import Period, RunStatistics
 from models.core.base import JsonObject
 from runtime.errors import ValidationError
 from runtime.strict_json import StrictJsonError, parse

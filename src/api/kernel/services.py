@@ -22,7 +22,7 @@ from api.kernel.sessions import IdentityProvider, SessionVerifier
 from api.metrics import Metrics
 from api.realtime.feeds import Streams
 from api.realtime.hub import Hub, Presence
-from models.automation.alert_rules.evaluation import evaluate_overdue
+from models.automation.alert_rules.commands import evaluate_overdue
 from models.core.secret_keys import WrongSecretKeyError, register_keys
 from models.people.api_keys import mark_keys_used, move_digests
 from models.people.credentials import mark_sessions_used

@@ -12,7 +12,6 @@ from api.console.automations import settings as console_automation_settings
 from api.console.automations import starters as console_automation_starters
 from api.console.changes import routes as console_changes
 from api.console.databases import routes as console_databases
-from api.console.decisions import routes as console_decisions
 from api.console.fields import conversions as console_field_conversions
 from api.console.fields import routes as console_fields
 from api.console.home import routes as console_home
@@ -23,7 +22,6 @@ from api.console.incidents import routes as console_incidents
 from api.console.incoming import routes as console_incoming
 from api.console.integrations import connecting as console_connecting
 from api.console.integrations import connections as console_connections
-from api.console.integrations import limits as console_outbound_limits
 from api.console.integrations import resources as console_resources
 from api.console.items import routes as console_items
 from api.console.public_forms import making as console_public_forms_making
@@ -31,13 +29,13 @@ from api.console.public_forms import routes as console_public_forms
 from api.console.record_templates import routes as console_record_templates
 from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
+from api.console.runs import listing as console_run_listing
 from api.console.runs import operations as console_run_operations
 from api.console.runs import routes as console_runs
 from api.console.search import routes as console_search
 from api.console.shared import routes as console_shared
 from api.console.sign_in import routes as console_sign_in
 from api.console.sources import routes as console_sources
-from api.console.statistics import routes as console_statistics
 from api.console.surfaces import routes as console_surfaces
 from api.console.trigger_events import routes as console_trigger_events
 from api.console.views import routes as console_views
@@ -81,13 +79,12 @@ ROUTERS: Sequence[Router] = (
     console_imports.router,
     console_import_previews.router,
     console_sources.router,
-    console_statistics.router,
+    console_run_listing.router,
     console_changes.router,
     console_connections.router,
     console_connecting.router,
     console_connecting.returning,
     console_resources.router,
-    console_outbound_limits.router,
     console_search.router,
     console_public_forms.router,
     console_public_forms_making.router,
@@ -108,7 +105,6 @@ ROUTERS: Sequence[Router] = (
     console_alert_rules.router,
     console_run_operations.router,
     console_run_actions.router,
-    console_decisions.router,
     console_settings.router,
     console_profile.router,
     console_members.router,

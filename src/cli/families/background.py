@@ -38,8 +38,8 @@ from models.sources.data_source_runs.endings import abandon_run
 from models.sources.data_source_runs.rules import family_of
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, SourceRunRow
 from models.workspace.legacy_imports import executions as legacy_import_executions
+from models.workspace.legacy_imports.queries import LEGACY_IMPORTS, legacy_import_run
 from models.workspace.legacy_imports.rules import WAITING
-from models.workspace.legacy_imports.tables import LEGACY_IMPORTS, legacy_import_run
 from runtime.database import UnitOfWork
 from runtime.temporal import families as temporal_families
 from workflows import jobs

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic_core import from_json
 
-from activities.data_source_runs.columns import mapping_of
+from activities.data_source_runs.inputs import mapping_of
 from activities.sources.readers.opening import open_table
 from activities.sources.reading import reading
 from activities.sources.reading_process import PROFILED, Check, Describe, Fill, _answers

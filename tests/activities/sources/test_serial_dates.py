@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from activities.sources.readers.opening import open_table
-from activities.sources.readers.serial_dates import Shown, is_odd, serial, shown_by
+from activities.sources.readers.workbook_xml import Shown, is_odd, serial, shown_by
 from models.data.fields.rules.fields import FieldKind
 from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.formats import Conventions

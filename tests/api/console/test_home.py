@@ -11,8 +11,7 @@ from sqlalchemy import insert, update
 from api.console.controls import HEIGHT, chart_of
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run
-from models.automation.run_statistics.queries import EndedRuns, Period, RunStatistics
-from models.automation.run_statistics.sums import Grain
+from models.automation.run_statistics import EndedRuns, Grain, Period, RunStatistics
 from models.core.access.rules import Role
 from runtime.clock import utc_now
 from tests.support.ageing import make_automation, run_row

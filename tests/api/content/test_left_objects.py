@@ -11,7 +11,7 @@ from sqlalchemy import delete, update
 from activities.maintenance.sweeps import sweep_orphans
 from models.messages.jobs.store import job
 from models.sources.data_source_runs.tables import data_source_run
-from models.workspace.legacy_imports.tables import legacy_import_run
+from models.workspace.legacy_imports.queries import legacy_import_run
 from runtime.clock import utc_now
 from runtime.object_store import ObjectStore
 from tests.support.client import Client

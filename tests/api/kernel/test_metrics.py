@@ -14,7 +14,7 @@ from sqlmodel import SQLModel
 from api.app import create_app
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run
-from models.automation.run_statistics.sums import settle_runs
+from models.automation.run_statistics import settle_runs
 from models.core.lifecycle.commands import executed_tables
 from models.migrations.status_triggers import counting
 from models.workspace.system import ended_work, merge_ended_work

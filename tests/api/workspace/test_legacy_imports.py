@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from models.core.base import Id
+from models.workspace.legacy_imports.queries import legacy_import_run, legacy_import_workspace
 from models.workspace.legacy_imports.rules import (
     AT_ONCE_CANCELLED,
     RELEASED_IN,
@@ -17,7 +18,6 @@ from models.workspace.legacy_imports.rules import (
     WORKED_ON,
     LegacyImportStatus,
 )
-from models.workspace.legacy_imports.tables import legacy_import_run, legacy_import_workspace
 from tests.support.client import Client
 from tests.support.legacy_imports import Administrator, administrator
 from tests.support.lost_worker import lost_worker

@@ -2,7 +2,7 @@
 
 from sqlalchemy import func, select
 
-from models.core.statements import numbered_id
+from models.core.repository import numbered_id
 from runtime.database import Database
 
 

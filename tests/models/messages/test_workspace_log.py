@@ -13,8 +13,8 @@ from sqlalchemy import insert, update
 
 from models.messages.workspace_events.log import EventRow, append_event, events_between, head
 from models.messages.workspace_events.rules import EventType
-from models.workspace.legacy_imports.tables import legacy_import_run
-from models.workspace.legacy_imports.tables import legacy_import_workspace as table
+from models.workspace.legacy_imports.queries import legacy_import_run
+from models.workspace.legacy_imports.queries import legacy_import_workspace as table
 from runtime.database import Database, UnitOfWork
 from runtime.ids import new_id
 from tests.support.spaces import Space

@@ -11,7 +11,7 @@ from api.kernel.request import ApiRequest
 from api.routers.data import databases as database_copies
 from models.core.access.rules import Role, Scope
 from models.data.database_copies import commands
-from models.data.database_copies.rows import copy_records
+from models.data.database_copies.copying import copy_records
 from models.data.fields.tables import database as database_table
 from models.data.records.tables import record
 from runtime.errors import ConflictError

@@ -9,7 +9,7 @@ from sqlalchemy import select, text, update
 from models.content.items.joins import item
 from models.workspace.legacy_imports import rollbacks
 from models.workspace.legacy_imports.executions import purge_legacy_imports
-from models.workspace.legacy_imports.tables import legacy_import_run
+from models.workspace.legacy_imports.queries import legacy_import_run
 from runtime.database import Database
 from tests.support.bundles import bundle
 from tests.support.engine import Engine

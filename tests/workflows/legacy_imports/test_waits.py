@@ -12,8 +12,7 @@ from activities.maintenance.families import describe_execution
 from activities.maintenance.reconciler import Reconciler
 from cli.families.background import LegacyImports
 from models.workspace.legacy_imports import commands
-from models.workspace.legacy_imports.queries import ApproveLegacyImport
-from models.workspace.legacy_imports.tables import legacy_import_run
+from models.workspace.legacy_imports.queries import ApproveLegacyImport, legacy_import_run
 from runtime.errors import ConflictError
 from runtime.temporal.families import Family
 from runtime.temporal.outbox import outbox

@@ -17,8 +17,7 @@ from models.automation.automation_runs.rules import RunStatus
 from models.automation.automations.queries import next_due
 from models.automation.automations.shapes import AutomationSummary
 from models.automation.incidents.queries import IncidentState, IncidentSummary, list_incidents
-from models.automation.run_statistics.queries import get_statistics, span
-from models.automation.run_statistics.sums import Grain
+from models.automation.run_statistics import Grain, get_statistics, span
 from models.automation.waits.queries import PendingApproval, pending_approvals
 from models.core.access.rules import Scope
 from models.sources.data_source_runs.overviews import DataSourceDetail, list_data_sources

@@ -1,4 +1,4 @@
-"""Connections of a workspace: listed, looked at, tested, changed, paused and ended."""
+"""Connections with their providers, and limits of outbound calls: how each place is called now."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Literal
 from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, Form, given, read_as, redisplays
-from api.console.forms import Pause, Resume, paged
+from api.console.forms import Pause, Resume, connection_names, number_of, paged
 from api.console.integrations import connecting
 from api.console.integrations.resources import outcome_of
 from api.console.rendering import console_page, home_of, see_other
@@ -16,20 +16,30 @@ from api.console.routing import page_router
 from api.console.words import queried
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.sources import connections as api
-from api.routers.sources.connections import CONNECTION, CONNECTIONS, INTEGRATIONS, READ, WRITE
+from api.routers.sources.connections import (
+    CONNECTION,
+    CONNECTIONS,
+    INTEGRATIONS,
+    LIMIT,
+    LIMITS,
+    READ,
+    WRITE,
+    WRITE_LIMITS,
+)
 from api.routers.workspace import pauses as pauses_api
 from models.core.access.rules import Scope
-from models.core.base import Id
+from models.core.base import Id, JsonObject
 from models.core.pauses.store import PauseWork
 from models.sources import provider_calls
 from models.sources.connections import providers, store
 from models.sources.connections.store import get_connection, update_connection
 from models.sources.external_resources.rules.resources import Capability
+from models.sources.outbound_limits import commands, queries
 from models.sources.outbound_limits.commands import pause_of
 from models.sources.outbound_limits.queries import ResumeConnection
 from models.sources.outbound_limits.rules import MOST_RELEASED
 from models.workspace import pauses
-from runtime.errors import InvalidError
+from runtime.errors import ConflictError, InvalidError
 
 router = page_router()
 
@@ -267,3 +277,107 @@ async def resume_connection_by_form(request: ApiRequest, body: Resume) -> Respon
 def _pause_path(request: ApiRequest) -> str:
     home, connection_id = home_of(request.actor.workspace_id), request.ids["connectionId"]
     return f"{home}/integrations/connections/{connection_id}/pause"
+
+
+_LIMITS, _ONE = (path.removeprefix("/v1") for path in (LIMITS, LIMIT))
+_PAGE = 50
+_CHANGE_LIMIT = paged(WRITE_LIMITS)
+
+
+@router.get(_LIMITS, access=paged(READ))
+async def get_outbound_limits_page(
+    request: ApiRequest, cursor: Cursor = None, connection_id: QueryId | None = None
+) -> Response:
+    """Look through the limits of outbound calls, and set another one."""
+    return await _list(request, BLANK, cursor, connection_id)
+
+
+async def _list(
+    request: ApiRequest,
+    entered: Entered,
+    cursor: str | None = None,
+    connection_id: Id | None = None,
+) -> Response:
+    turn = request.page("console outbound limits", _PAGE, cursor)
+    listed = await queries.list_limits(request.work, request.actor, turn)
+    ids = [one.connection_id for one in listed.limits if one.connection_id is not None]
+    connections = await connection_names(request, ids)
+    return await console_page(
+        request,
+        "outbound_limits.html",
+        api.list_outbound_limits,
+        api.create_outbound_limit,
+        listed=listed,
+        connections=connections,
+        choices=[("", "None"), *connections.items()],
+        chosen=connection_id,
+        may_change=_may_change(request),
+        place=_limit_path(request),
+        cursor=cursor,
+        entered=entered,
+    )
+
+
+@router.post(_LIMITS, access=_CHANGE_LIMIT, errors=[ConflictError])
+@redisplays(_list)
+async def create_outbound_limit_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Limit the calls of a place."""
+    place = {name: text for name in ("host", "connectionId") if (text := body.texts.get(name))}
+    wanted = read_as(queries.CreateOutboundLimit, {**place, **_numbers(body)})
+    await commands.create_limit(request.work, request.actor, wanted)
+    return see_other(_limit_path(request))
+
+
+@router.get(_ONE, access=paged(READ))
+async def get_outbound_limit_page(request: ApiRequest) -> Response:
+    """Look at a limit, and at how its place is called now."""
+    return await _limit(request, BLANK)
+
+
+async def _limit(request: ApiRequest, entered: Entered) -> Response:
+    limit = await queries.get_limit(request.work, request.actor, request.ids["limitId"])
+    ids = [] if limit.connection_id is None else [limit.connection_id]
+    return await console_page(
+        request,
+        "outbound_limit.html",
+        api.get_outbound_limit,
+        (api.update_outbound_limit, {"perSecond": limit.per_second, "atOnce": limit.at_once}),
+        api.delete_outbound_limit,
+        limit=limit,
+        connections=await connection_names(request, ids),
+        may_change=_may_change(request),
+        place=_limit_path(request),
+        entered=entered,
+    )
+
+
+@router.post(f"{_ONE}/edit", access=_CHANGE_LIMIT, errors=[ConflictError])
+@redisplays(_limit)
+async def edit_outbound_limit(request: ApiRequest, body: Fields) -> Response:
+    """Change a limit."""
+    limit_id = request.ids["limitId"]
+    wanted = read_as(queries.UpdateOutboundLimit, _numbers(body))
+    await commands.update_limit(request.work, request.actor, limit_id, wanted)
+    return see_other(_limit_path(request))
+
+
+act(router, f"{_ONE}/delete", api.delete_outbound_limit, then=_LIMITS)
+
+
+def _numbers(body: Fields) -> JsonObject:
+    """The numbers of a form; an empty field sets no limit."""
+    per_second = body.texts.get("perSecond", "").strip()
+    try:
+        rate: float | str | None = float(per_second) if per_second else None
+    except ValueError:
+        rate = per_second
+    return {"perSecond": rate, "atOnce": number_of(body.texts.get("atOnce", ""))}
+
+
+def _may_change(request: ApiRequest) -> bool:
+    return {Scope.INTEGRATIONS_WRITE, Scope.WORKSPACE_UPDATE} <= request.actor.scopes
+
+
+def _limit_path(request: ApiRequest, *parts: object) -> str:
+    home = home_of(request.actor.workspace_id)
+    return "/".join((home, "integrations", "outbound-limits", *map(str, parts)))

@@ -1,1 +1,1 @@
-"""Runs of automations: the list, the page of one, and what can be done with it."""
+"""Runs of automations: the list, statistics, the page of one, actions on it, decisions by mail."""

@@ -1,4 +1,4 @@
-"""The list of runs: its filters, its rows and what they wait for, and the equal call of the API."""
+"""The list of runs: its filters, its rows and what they wait for; the statistics of runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,10 +6,15 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
+from starlette.responses import Response
 
-from api.console.rendering import Shell
+from api.console.controls import chart_of
+from api.console.forms import paged
+from api.console.rendering import Shell, console_page
+from api.console.routing import page_router
 from api.console.words import plain
 from api.kernel.request import ApiRequest
+from api.kernel.routing import Access, QueryId
 from api.routers.automation import automation_runs as runs_api
 from api.routers.automation import many_runs as api
 from models.automation.automation_runs.filters import WorkspaceRunQuery
@@ -17,6 +22,8 @@ from models.automation.automation_runs.queries import count_open, list_workspace
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.shapes import AutomationRunShape
 from models.automation.automations import queries as automations
+from models.automation.run_statistics import Grain, get_statistics, span
+from models.core.access.rules import Level, Scope
 from models.core.base import Id
 from models.core.pauses.rules import PauseCause
 from models.core.pauses.store import WaitCause, WaitKind
@@ -214,3 +221,32 @@ def _limited(waiting_for: dict[str, Any]) -> str:
         words = f"Waiting for a rate limit on {host or 'a connection'}"
     until = waiting_for.get("until")
     return f"{words}, until {until[:16].replace('T', ' ')} UTC." if until else f"{words}."
+
+
+router = page_router()
+
+_PERIODS = (("hour", "Last 24 hours"), ("day", "Last 30 days"))
+
+
+@router.get(
+    "/workspaces/{workspaceId}/runs/statistics",
+    access=paged(Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW, heavy=True)),
+)
+async def get_statistics_page(
+    request: ApiRequest, by: Grain = Grain.HOUR, automation_id: QueryId | None = None
+) -> Response:
+    """Look at how many runs ended, how, and how long they took."""
+    over = span(request.work.now, by, None, None)
+    statistics = await get_statistics(request.work, request.actor, automation_id, over)
+    automations = await automation_choices(request, automation_id)
+    return await console_page(
+        request,
+        "statistics.html",
+        (api.get_run_statistics, {"by": by.value, "automationId": automation_id}),
+        chart=chart_of(statistics),
+        by=by.value,
+        periods=_PERIODS,
+        automation_id=automation_id,
+        automations=automations,
+        labels=dict(automations),
+    )

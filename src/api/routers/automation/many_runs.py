@@ -5,13 +5,12 @@ from dataclasses import replace
 from api.kernel.routing import Access, ApiRequest, Data, QueryId, Router, WaitSeconds
 from api.routers.automation.automation_runs import RUN, WORKSPACE_RUNS
 from api.routers.automation.automations import AUTOMATION, READ
+from models.automation import run_statistics as statistics
 from models.automation import saved_run_filters
 from models.automation.run_comparisons import RunComparison, compare
 from models.automation.run_operations import commands, queries
 from models.automation.run_operations.rules import OPEN_OPERATION
-from models.automation.run_statistics import queries as statistics
-from models.automation.run_statistics.queries import RunStatistics
-from models.automation.run_statistics.sums import Grain
+from models.automation.run_statistics import Grain, RunStatistics
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
 from models.core.values import InputMoment

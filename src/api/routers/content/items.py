@@ -18,7 +18,7 @@ from models.content.items import queries
 from models.content.items.rules import ItemKind
 from models.content.items.shapes import ItemDetail, ItemList, MoveItem, ParentFilter
 from models.core.access.rules import Level, Scope
-from models.data.database_copies.rules import WAIT_SECONDS
+from models.data.database_copies.copying import WAIT_SECONDS
 from models.workspace import search as search_queries
 from models.workspace.search import SearchResults, SearchText
 from models.workspace.share_links.content import open_asset

@@ -8,7 +8,7 @@ from api.kernel.limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Level, Scope
 from models.data.database_copies.commands import DuplicateDatabase, accept_copy, copy_outcome
-from models.data.database_copies.rules import WAIT_SECONDS
+from models.data.database_copies.copying import WAIT_SECONDS
 from models.data.database_templates import templates
 from models.data.databases import field_changes, field_conversion, shapes, store
 from models.data.databases.field_conversion import conversion_outcome

@@ -6,11 +6,9 @@ from typing import Any, Protocol
 
 import sqlalchemy as sa
 
-from models.content.surfaces import changes, shapes
-from models.content.surfaces.queries import BlockRow, block_detail, find_block, nested, this_block
+from models.content.surfaces import changes, queries, shapes
 from models.content.surfaces.rules import tree
 from models.content.surfaces.rules.contents import SurfaceKind, may_hold
-from models.content.surfaces.tables import Block, block
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
 from models.core.problems import refuse
@@ -45,11 +43,11 @@ async def add_blocks(
     )
     changes.check_version(surface_row, expected_version)
     conditions = (
-        block.c.workspace_id == actor.workspace_id,
-        block.c.surface_id == surface_id,
-        block.c.id == sa.func.any(own),
+        queries.block.c.workspace_id == actor.workspace_id,
+        queries.block.c.surface_id == surface_id,
+        queries.block.c.id == sa.func.any(own),
     )
-    duplicate = await work.first(sa.select(block.c.id).where(*conditions).limit(1))
+    duplicate = await work.first(sa.select(queries.block.c.id).where(*conditions).limit(1))
     if duplicate is not None:
         raise ConflictError(f"The surface already has a block with the id {duplicate.id}.")
     await changes.store_blocks(work, actor, surface_id, blocks)
@@ -57,9 +55,9 @@ async def add_blocks(
         work, actor, changes.home_of(surface_row), {entry.id: entry.content for entry in blocks}
     )
     new_surface = await changes.close_change(work, actor, surface_row)
-    rows = await work.rows(sa.select(block).where(*conditions), of=Block)
+    rows = await work.rows(sa.select(queries.block).where(*conditions), of=queries.Block)
     return shapes.AddedBlocks(
-        blocks=nested(rows, body.parent_block_id), version=new_surface.version
+        blocks=queries.nested(rows, body.parent_block_id), version=new_surface.version
     )
 
 
@@ -78,7 +76,7 @@ async def update_block(
     """
     surface_row = await changes.hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
     surface = SurfaceKind(surface_row.kind)
-    row = await find_block(work, actor, surface_id, block_id)
+    row = await queries.find_block(work, actor, surface_id, block_id)
     if body.expected_updated_at is not None and body.expected_updated_at != row.updated_at:
         raise ConflictError("The block was changed since. Read it again.")
     destination = await _destination(work, actor, row, body)
@@ -91,15 +89,15 @@ async def update_block(
     await changes.check_references(work, actor, surface_id, [values.get("content")])
     changes.check_version(surface_row, expected_version)
     await work.execute(
-        sa.update(block)
-        .where(*this_block(actor, surface_id, block_id))
-        .values(**values, updated_at=next_updated_at(block.c.updated_at, work.now))
+        sa.update(queries.block)
+        .where(*queries.this_block(actor, surface_id, block_id))
+        .values(**values, updated_at=next_updated_at(queries.block.c.updated_at, work.now))
     )
     await changes.notify_mentioned(
         work, actor, changes.home_of(surface_row), {block_id: values.get("content", {})}
     )
     new_surface = await changes.close_change(work, actor, surface_row)
-    shown = block_detail(await find_block(work, actor, surface_id, block_id))
+    shown = queries.block_detail(await queries.find_block(work, actor, surface_id, block_id))
     return shapes.ChangedBlock(block=shown, version=new_surface.version)
 
 
@@ -115,9 +113,11 @@ async def delete_block(
     Raises `NotFoundError`, and `ConflictError` for a surface changed since.
     """
     surface_row = await changes.hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
-    await find_block(work, actor, surface_id, block_id)
+    await queries.find_block(work, actor, surface_id, block_id)
     changes.check_version(surface_row, expected_version)
-    await work.execute(sa.delete(block).where(*this_block(actor, surface_id, block_id)))
+    await work.execute(
+        sa.delete(queries.block).where(*queries.this_block(actor, surface_id, block_id))
+    )
     new_surface = await changes.close_change(work, actor, surface_row)
     return shapes.DeletedBlock(id=block_id, version=new_surface.version)
 
@@ -125,10 +125,10 @@ async def delete_block(
 async def _place(work: UnitOfWork, actor: Actor, surface_id: Id, parent: Id | None) -> tree.Place:
     """The end of the blocks in `parent`, or at the top. Raises `NotFoundError`."""
     last = await work.scalar(
-        sa.select(sa.func.coalesce(sa.func.max(block.c.position), tree.TOP.last)).where(
-            block.c.workspace_id == actor.workspace_id,
-            block.c.surface_id == surface_id,
-            block.c.parent_block_id.is_not_distinct_from(parent),
+        sa.select(sa.func.coalesce(sa.func.max(queries.block.c.position), tree.TOP.last)).where(
+            queries.block.c.workspace_id == actor.workspace_id,
+            queries.block.c.surface_id == surface_id,
+            queries.block.c.parent_block_id.is_not_distinct_from(parent),
         )
     )
     if parent is None:
@@ -156,18 +156,18 @@ async def _behind(
     `end` is the place after all of them. Raises `NotFoundError` for a sibling that is elsewhere.
     """
     siblings = (
-        block.c.workspace_id == actor.workspace_id,
-        block.c.surface_id == surface_id,
-        block.c.parent_block_id.is_not_distinct_from(end.parent_block_id),
+        queries.block.c.workspace_id == actor.workspace_id,
+        queries.block.c.surface_id == surface_id,
+        queries.block.c.parent_block_id.is_not_distinct_from(end.parent_block_id),
     )
-    order = sa.tuple_(block.c.position, block.c.id)
+    order = sa.tuple_(queries.block.c.position, queries.block.c.id)
     following: tuple[sa.ColumnElement[bool], ...] = siblings
     last: float | None = None
     if after is not None:
-        here = sa.select(block.c.position).where(*siblings, block.c.id == after)
+        here = sa.select(queries.block.c.position).where(*siblings, queries.block.c.id == after)
         last = float((await work.one(here, "block")).position)
         following = (*siblings, order > sa.tuple_(last, after))
-    first = await work.scalar(sa.select(sa.func.min(block.c.position)).where(*following))
+    first = await work.scalar(sa.select(sa.func.min(queries.block.c.position)).where(*following))
     if first is None:
         return end
     if last is None:
@@ -175,8 +175,8 @@ async def _behind(
     step = (first - last) / (count + 1)
     if step < _NARROWEST:
         step = 1
-        moved = sa.update(block).where(*following)
-        await work.execute(moved.values(position=block.c.position + count + 1))
+        moved = sa.update(queries.block).where(*following)
+        await work.execute(moved.values(position=queries.block.c.position + count + 1))
     return replace(end, last=last, step=step)
 
 
@@ -191,38 +191,41 @@ async def _way_up(
     """A block, the one it is nested in, and so on to the top; nothing for no block."""
     way = (
         sa.select(
-            block.c.id, block.c.kind, block.c.parent_block_id, sa.literal(0, sa.Integer).label("up")
+            queries.block.c.id,
+            queries.block.c.kind,
+            queries.block.c.parent_block_id,
+            sa.literal(0, sa.Integer).label("up"),
         )
-        .where(*this_block(actor, surface_id, block_id))
+        .where(*queries.this_block(actor, surface_id, block_id))
         .cte("way", recursive=True)
     )
     way = way.union_all(
-        sa.select(block.c.id, block.c.kind, block.c.parent_block_id, way.c.up + 1).where(
-            *this_block(actor, surface_id, way.c.parent_block_id)
-        )
+        sa.select(
+            queries.block.c.id, queries.block.c.kind, queries.block.c.parent_block_id, way.c.up + 1
+        ).where(*queries.this_block(actor, surface_id, way.c.parent_block_id))
     )
     return await work.rows(sa.select(way.c.id, way.c.kind).order_by(way.c.up), of=_BlockAbove)
 
 
-async def _height(work: UnitOfWork, actor: Actor, row: BlockRow) -> int:
+async def _height(work: UnitOfWork, actor: Actor, row: queries.BlockRow) -> int:
     """The number of levels of a block with what is nested in it."""
     below = (
-        sa.select(block.c.id, sa.literal(1, sa.Integer).label("level"))
-        .where(*this_block(actor, row.surface_id, row.id))
+        sa.select(queries.block.c.id, sa.literal(1, sa.Integer).label("level"))
+        .where(*queries.this_block(actor, row.surface_id, row.id))
         .cte("below", recursive=True)
     )
     below = below.union_all(
-        sa.select(block.c.id, below.c.level + 1).where(
-            block.c.workspace_id == actor.workspace_id,
-            block.c.surface_id == row.surface_id,
-            block.c.parent_block_id == below.c.id,
+        sa.select(queries.block.c.id, below.c.level + 1).where(
+            queries.block.c.workspace_id == actor.workspace_id,
+            queries.block.c.surface_id == row.surface_id,
+            queries.block.c.parent_block_id == below.c.id,
         )
     )
     return int(await work.scalar(sa.select(sa.func.max(below.c.level))))
 
 
 async def _destination(
-    work: UnitOfWork, actor: Actor, row: BlockRow, body: shapes.UpdateBlock
+    work: UnitOfWork, actor: Actor, row: queries.BlockRow, body: shapes.UpdateBlock
 ) -> tree.Place | None:
     """The place a block is moved to, or None for one that stays where it is."""
     named, follows = body.model_fields_set, "after_block_id" in body.model_fields_set
@@ -247,7 +250,7 @@ async def _check_nesting(
     work: UnitOfWork,
     actor: Actor,
     surface: SurfaceKind,
-    row: BlockRow,
+    row: queries.BlockRow,
     body: shapes.UpdateBlock,
     destination: tree.Place | None,
 ) -> None:
@@ -256,10 +259,11 @@ async def _check_nesting(
     if destination is None and kind == row.kind:
         return
     entries = await work.rows(
-        sa.select(block.c.kind, block.c.id).where(
-            block.c.workspace_id == actor.workspace_id,
-            block.c.surface_id == row.surface_id,
-            (block.c.id == row.parent_block_id) | (block.c.parent_block_id == row.id),
+        sa.select(queries.block.c.kind, queries.block.c.id).where(
+            queries.block.c.workspace_id == actor.workspace_id,
+            queries.block.c.surface_id == row.surface_id,
+            (queries.block.c.id == row.parent_block_id)
+            | (queries.block.c.parent_block_id == row.id),
         )
     )
     parent = next((entry.kind for entry in entries if entry.id == row.parent_block_id), None)
@@ -287,14 +291,18 @@ def _moved(body: shapes.UpdateBlock, destination: tree.Place | None) -> dict[str
 _SIDES = ("x", "y", "w", "h")
 
 
-def _framed(surface: SurfaceKind, row: BlockRow, body: shapes.UpdateBlock) -> dict[str, Any]:
+def _framed(
+    surface: SurfaceKind, row: queries.BlockRow, body: shapes.UpdateBlock
+) -> dict[str, Any]:
     sides = {side: getattr(body if side in body.model_fields_set else row, side) for side in _SIDES}
     problems = tree.frame_problems(surface, body.kind or row.kind, tree.Frame(**sides))
     refuse([Detail(key, message) for key, message in problems])
     return sides
 
 
-def _rewritten(surface: SurfaceKind, row: BlockRow, body: shapes.UpdateBlock) -> dict[str, Any]:
+def _rewritten(
+    surface: SurfaceKind, row: queries.BlockRow, body: shapes.UpdateBlock
+) -> dict[str, Any]:
     """The new kind must take the content, whether that is new too or not."""
     kind = body.kind or row.kind
     if body.content is None and kind == row.kind:

@@ -12,11 +12,10 @@ from sqlalchemy.types import TypeEngine
 
 from models.content.files.queries import unhidden_files
 from models.content.items.queries import item_of_target, seen_items
-from models.content.surfaces.queries import require_scope
+from models.content.surfaces import queries
 from models.content.surfaces.rules.contents import Reference, SurfaceKind, references
 from models.content.surfaces.rules.tree import PlannedBlock, json_size
 from models.content.surfaces.shapes import MAX_BLOCKS
-from models.content.surfaces.tables import Surface, SurfaceComment, block, surface, surface_comment
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
 from models.core.problems import an
@@ -42,23 +41,27 @@ def most_blocks(kind: SurfaceKind) -> int:
     return MAX_WIDGETS if kind is SurfaceKind.DASHBOARD else MAX_BLOCKS
 
 
-async def hold_surface(work: UnitOfWork, actor: Actor, surface_id: Id, scope: Scope) -> Surface:
+async def hold_surface(
+    work: UnitOfWork, actor: Actor, surface_id: Id, scope: Scope
+) -> queries.Surface:
     """The surface, locked until the transaction ends.
 
     Raises `NotFoundError`, `DeniedError` for an actor without the scope.
     """
     row = await work.one(
-        sa.select(surface)
-        .where(surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_id)
+        sa.select(queries.surface)
+        .where(
+            queries.surface.c.workspace_id == actor.workspace_id, queries.surface.c.id == surface_id
+        )
         .with_for_update(key_share=True),
         "surface",
-        of=Surface,
+        of=queries.Surface,
     )
-    require_scope(actor, row.kind, scope)
+    queries.require_scope(actor, row.kind, scope)
     return row
 
 
-def check_version(surface_row: Surface, expected_version: int | None) -> None:
+def check_version(surface_row: queries.Surface, expected_version: int | None) -> None:
     """Raise `ConflictError` when the surface is no longer the one that was read."""
     if expected_version is not None and expected_version != surface_row.version:
         raise ConflictError(
@@ -77,16 +80,19 @@ def check_settings(settings: JsonObject, path: str) -> None:
 
 
 async def close_change(
-    work: UnitOfWork, actor: Actor, surface_row: Surface, settings: JsonObject | None = None
-) -> Surface:
+    work: UnitOfWork, actor: Actor, surface_row: queries.Surface, settings: JsonObject | None = None
+) -> queries.Surface:
     """Count the blocks, and give the surface its next version and, if given, these settings.
 
     Raises `ValidationError` at `blocks` for more than a surface holds.
     """
     sizes = await work.first(
         sa.select(
-            sa.func.count().label("blocks"), sa.func.sum(block.c.byte_size).label("bytes")
-        ).where(block.c.workspace_id == actor.workspace_id, block.c.surface_id == surface_row.id)
+            sa.func.count().label("blocks"), sa.func.sum(queries.block.c.byte_size).label("bytes")
+        ).where(
+            queries.block.c.workspace_id == actor.workspace_id,
+            queries.block.c.surface_id == surface_row.id,
+        )
     )
     assert sizes is not None
     limit = most_blocks(SurfaceKind(surface_row.kind))
@@ -95,15 +101,20 @@ async def close_change(
     if (sizes.bytes or 0) > MAX_BYTES:
         raise ValidationError.at("blocks", f"are larger than {MAX_BYTES >> 20} MiB in total")
     new_surface = await work.first(
-        sa.update(surface)
-        .where(surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_row.id)
-        .values(
-            version=surface.c.version + 1,
-            settings=surface.c.settings if settings is None else settings,
-            updated_at=sa.func.greatest(sa.literal(work.now, Timestamp), surface.c.updated_at),
+        sa.update(queries.surface)
+        .where(
+            queries.surface.c.workspace_id == actor.workspace_id,
+            queries.surface.c.id == surface_row.id,
         )
-        .returning(surface),
-        of=Surface,
+        .values(
+            version=queries.surface.c.version + 1,
+            settings=queries.surface.c.settings if settings is None else settings,
+            updated_at=sa.func.greatest(
+                sa.literal(work.now, Timestamp), queries.surface.c.updated_at
+            ),
+        )
+        .returning(queries.surface),
+        of=queries.Surface,
     )
     assert new_surface is not None
     return new_surface
@@ -126,7 +137,7 @@ _PLANNED = (
     .table_valued(*(sa.column(name, sql_type) for name, sql_type in _COLUMNS.items()))
     .render_derived(name="planned", with_types=True)
 )
-_INSERT = insert(block).from_select(
+_INSERT = insert(queries.block).from_select(
     ["workspace_id", "surface_id", "created_at", "updated_at", *_COLUMNS],
     sa.select(
         sa.bindparam("workspace_id", type_=sa.Uuid),
@@ -142,11 +153,11 @@ _STORE = _INSERT.on_conflict_do_update(
     set_={
         **{name: _INSERT.excluded[name] for name in _COLUMNS if name != "id"},
         "updated_at": sa.func.greatest(
-            _INSERT.excluded.updated_at, block.c.updated_at + timedelta(milliseconds=1)
+            _INSERT.excluded.updated_at, queries.block.c.updated_at + timedelta(milliseconds=1)
         ),
     },
     # What stays as it is keeps its time, and costs no new row version.
-    where=sa.tuple_(*(block.c[name] for name in _CHANGING)).is_distinct_from(
+    where=sa.tuple_(*(queries.block.c[name] for name in _CHANGING)).is_distinct_from(
         sa.tuple_(*(_INSERT.excluded[name] for name in _CHANGING))
     ),
 )
@@ -200,10 +211,10 @@ async def _named_already(
 ) -> set[Reference]:
     patterns = sa.literal([f"%{reference.id}%" for reference in missing], sa.ARRAY(sa.Text))
     rows = await work.rows(
-        sa.select(block.c.content).where(
-            block.c.workspace_id == actor.workspace_id,
-            block.c.surface_id == surface_id,
-            sa.cast(block.c.content, sa.Text).like(sa.any_(patterns)),
+        sa.select(queries.block.c.content).where(
+            queries.block.c.workspace_id == actor.workspace_id,
+            queries.block.c.surface_id == surface_id,
+            sa.cast(queries.block.c.content, sa.Text).like(sa.any_(patterns)),
         )
     )
     return references([row.content for row in rows])
@@ -215,10 +226,10 @@ def _users(actor: Actor, ids: Sequence[Id]) -> sa.Select[Any]:
 
 
 def _blocks(actor: Actor, surface_id: Id, ids: Sequence[Id]) -> sa.Select[Any]:
-    return sa.select(block.c.id).where(
-        block.c.workspace_id == actor.workspace_id,
-        block.c.surface_id == surface_id,
-        block.c.id == sa.func.any(ids),
+    return sa.select(queries.block.c.id).where(
+        queries.block.c.workspace_id == actor.workspace_id,
+        queries.block.c.surface_id == surface_id,
+        queries.block.c.id == sa.func.any(ids),
     )
 
 
@@ -238,7 +249,7 @@ MOST_TOLD = 50
 MOST_MENTIONED = 500
 """Mentions that one write tells of."""
 
-_comment = surface_comment.c
+_comment = queries.surface_comment.c
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +262,7 @@ class Home:
     record_id: Id | None = None
 
 
-def home_of(row: Surface) -> Home:
+def home_of(row: queries.Surface) -> Home:
     """The home of a surface's row."""
     return Home(
         id=row.id, item_id=row.item_id, database_id=row.database_id, record_id=row.record_id
@@ -292,7 +303,7 @@ async def notify_mentioned(
 
 
 async def notify_of_comment(
-    work: UnitOfWork, actor: Actor, home: Home, comment: SurfaceComment
+    work: UnitOfWork, actor: Actor, home: Home, comment: queries.SurfaceComment
 ) -> None:
     """Notify the authors of earlier comments: in the thread, or at all when this begins one."""
     place = await item_of_target(work, actor.workspace_id, home.item_id, home.database_id)
@@ -311,7 +322,7 @@ async def notify_of_comment(
     await notify(work, actor.workspace_id, await _authors(work, comment), notice)
 
 
-async def _authors(work: UnitOfWork, comment: SurfaceComment) -> set[Id]:
+async def _authors(work: UnitOfWork, comment: queries.SurfaceComment) -> set[Id]:
     thread = comment.parent_comment_id
     statement = (
         sa.select(_comment.author_user_id)

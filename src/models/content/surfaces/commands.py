@@ -8,16 +8,14 @@ from pydantic import ValidationError as ShapeError
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.content.items.joins import ITEM, live_items
-from models.content.surfaces import changes, shapes
-from models.content.surfaces.queries import detail, find_block, find_surface
+from models.content.surfaces import changes, queries, shapes
 from models.content.surfaces.rules.contents import BLOCKS, SurfaceKind
 from models.content.surfaces.rules.tree import MAX_CONTENT_BYTES, TOP, json_size, plan_blocks
-from models.content.surfaces.tables import SurfaceComment, block, surface, surface_comment
 from models.core.access.rules import Actor, Level, Placement, Scope, level_on
 from models.core.base import Deleted, Id, JsonObject
 from models.core.bundles import USER, BundleKind, ImportTarget, Row, Stage
 from models.core.problems import located, refusal, sentence
-from models.core.statements import copying_rows
+from models.core.repository import copying_rows
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
@@ -69,7 +67,7 @@ async def create_missing(
         for item_id in item_ids
     ]
     if rows:
-        statement = upsert(surface).values(rows)
+        statement = upsert(queries.surface).values(rows)
         await work.execute(statement.on_conflict_do_nothing(index_elements=["item_id"]))
 
 
@@ -99,15 +97,15 @@ async def replace_surface(
     # First what stays, then the rest goes: a block moved out of one that goes must outlive it.
     await changes.store_blocks(work, actor, surface_id, blocks)
     await work.execute(
-        sa.delete(block).where(
-            block.c.workspace_id == actor.workspace_id,
-            block.c.surface_id == surface_id,
-            block.c.id != sa.func.all(own),
+        sa.delete(queries.block).where(
+            queries.block.c.workspace_id == actor.workspace_id,
+            queries.block.c.surface_id == surface_id,
+            queries.block.c.id != sa.func.all(own),
         )
     )
     here = changes.home_of(surface_row)
     await changes.notify_mentioned(work, actor, here, {entry.id: entry.content for entry in blocks})
-    return await detail(
+    return await queries.detail(
         work, actor, await changes.close_change(work, actor, surface_row, body.settings)
     )
 
@@ -125,8 +123,8 @@ async def create_content_surface(
 async def delete_content_surface(work: UnitOfWork, actor: Actor, surface_id: Id) -> None:
     """Delete a surface with its blocks, for what nothing names any more."""
     await work.execute(
-        sa.delete(surface).where(
-            surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_id
+        sa.delete(queries.surface).where(
+            queries.surface.c.workspace_id == actor.workspace_id, queries.surface.c.id == surface_id
         )
     )
 
@@ -135,17 +133,20 @@ async def copy_surface(work: UnitOfWork, actor: Actor, surface_id: Id, new_item_
     """A copy of a surface, without its comments, for another item. Raises `NotFoundError`."""
     copy_id = new_id()
     copied = await work.execute(
-        sa.insert(surface).from_select(
+        sa.insert(queries.surface).from_select(
             ["id", "workspace_id", "item_id", "kind", "settings", "created_at", "updated_at"],
             sa.select(
                 sa.literal(copy_id),
-                surface.c.workspace_id,
+                queries.surface.c.workspace_id,
                 sa.literal(new_item_id),
-                surface.c.kind,
-                surface.c.settings,
+                queries.surface.c.kind,
+                queries.surface.c.settings,
                 sa.literal(work.now),
                 sa.literal(work.now),
-            ).where(surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_id),
+            ).where(
+                queries.surface.c.workspace_id == actor.workspace_id,
+                queries.surface.c.id == surface_id,
+            ),
         )
     )
     if copied.rowcount == 0:
@@ -167,7 +168,7 @@ async def copy_to_records(
     names = (sa.column(name, sa.Uuid) for name in ("source", "target", "record_id"))
     rows = sa.func.unnest(sources, targets, record_ids).table_valued(*names).render_derived("made")
     await work.execute(
-        sa.insert(surface).from_select(
+        sa.insert(queries.surface).from_select(
             ["id", "workspace_id", "database_id", "record_id", "kind", "created_at", "updated_at"],
             sa.select(
                 rows.c.target,
@@ -196,8 +197,11 @@ async def _copy_blocks(
         "created_at": now,
         "updated_at": now,
     }
-    these = (block.c.workspace_id == actor.workspace_id, block.c.surface_id == source)
-    await work.execute(copying_rows(block, values, these))
+    these = (
+        queries.block.c.workspace_id == actor.workspace_id,
+        queries.block.c.surface_id == source,
+    )
+    await work.execute(copying_rows(queries.block, values, these))
 
 
 def copying_contents(
@@ -212,14 +216,22 @@ def copying_contents(
     are unique within a surface.
     """
     values = {
-        "id": id_of(surface.c.id),
+        "id": id_of(queries.surface.c.id),
         "database_id": sa.literal(database_id),
-        "record_id": id_of(surface.c.record_id),
+        "record_id": id_of(queries.surface.c.record_id),
     }
-    own = (surface.c.workspace_id == workspace_id, is_among(surface.c.id, surface_ids))
-    on_them = (block.c.workspace_id == workspace_id, is_among(block.c.surface_id, surface_ids))
-    of_surface = {"surface_id": id_of(block.c.surface_id)}
-    return copying_rows(surface, values, own), copying_rows(block, of_surface, on_them)
+    own = (
+        queries.surface.c.workspace_id == workspace_id,
+        is_among(queries.surface.c.id, surface_ids),
+    )
+    on_them = (
+        queries.block.c.workspace_id == workspace_id,
+        is_among(queries.block.c.surface_id, surface_ids),
+    )
+    of_surface = {"surface_id": id_of(queries.block.c.surface_id)}
+    return copying_rows(queries.surface, values, own), copying_rows(
+        queries.block, of_surface, on_them
+    )
 
 
 async def _insert(
@@ -233,7 +245,7 @@ async def _insert(
 ) -> None:
     """`home` is the item, or the database with the record if there is one."""
     await work.execute(
-        sa.insert(surface).values(
+        sa.insert(queries.surface).values(
             id=surface_id,
             workspace_id=actor.workspace_id,
             kind=kind.value,
@@ -259,10 +271,10 @@ async def create_comment(
 
     Raises `NotFoundError`, also for the block or the thread.
     """
-    surface_row = await find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
+    surface_row = await queries.find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
     block_id = body.block_id
     if body.block_id is not None:
-        await find_block(work, actor, surface_id, body.block_id)
+        await queries.find_block(work, actor, surface_id, body.block_id)
     if body.parent_comment_id is not None:
         thread = await _find(work, actor, surface_id, body.parent_comment_id)
         if thread.parent_comment_id is not None:
@@ -273,7 +285,7 @@ async def create_comment(
             raise ValidationError.at("blockId", "is not the block the thread is about")
         block_id = thread.block_id
     (comment,) = await work.rows(
-        sa.insert(surface_comment)
+        sa.insert(queries.surface_comment)
         .values(
             id=new_id(),
             workspace_id=actor.workspace_id,
@@ -285,8 +297,8 @@ async def create_comment(
             created_at=work.now,
             updated_at=work.now,
         )
-        .returning(surface_comment),
-        of=SurfaceComment,
+        .returning(queries.surface_comment),
+        of=queries.SurfaceComment,
     )
     await changes.notify_of_comment(work, actor, changes.home_of(surface_row), comment)
     return shapes.CommentDetail.model_validate(comment)
@@ -300,7 +312,7 @@ async def update_comment(
     Raises `NotFoundError`, `DeniedError` for the words of another, `ValidationError` for resolving
     an answer.
     """
-    await find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
+    await queries.find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
     comment = await _find(work, actor, surface_id, comment_id)
     if body.body is not None and comment.author_user_id != actor.user_id:
         raise DeniedError("Only the author of a comment can edit it.")
@@ -314,7 +326,7 @@ async def update_comment(
     if body.resolved is False:
         values |= {"resolved_at": None, "resolved_by_user_id": None}
     if values:
-        statement = sa.update(surface_comment).where(*_this(actor, surface_id, comment_id))
+        statement = sa.update(queries.surface_comment).where(*_this(actor, surface_id, comment_id))
         await work.execute(statement.values(values))
     return shapes.CommentDetail.model_validate(await _find(work, actor, surface_id, comment_id))
 
@@ -326,33 +338,37 @@ async def delete_comment(
 
     Raises `NotFoundError`, `DeniedError` for the comment of another.
     """
-    await find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
+    await queries.find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
     found = await _find(work, actor, surface_id, comment_id)
     level = Level.NONE if placement is None else level_on(placement, actor.role)
     if found.author_user_id != actor.user_id and level < Level.MANAGE:
         raise DeniedError(
             "Only its author, or someone with manage access to the surface, can do this."
         )
-    await work.execute(sa.delete(surface_comment).where(*_this(actor, surface_id, comment_id)))
+    await work.execute(
+        sa.delete(queries.surface_comment).where(*_this(actor, surface_id, comment_id))
+    )
     return Deleted(id=comment_id)
 
 
 def _this(actor: Actor, surface_id: Id, comment_id: Id) -> tuple[Any, ...]:
     return (
-        surface_comment.c.workspace_id == actor.workspace_id,
-        surface_comment.c.surface_id == surface_id,
-        surface_comment.c.id == comment_id,
+        queries.surface_comment.c.workspace_id == actor.workspace_id,
+        queries.surface_comment.c.surface_id == surface_id,
+        queries.surface_comment.c.id == comment_id,
     )
 
 
-async def _find(work: UnitOfWork, actor: Actor, surface_id: Id, comment_id: Id) -> SurfaceComment:
+async def _find(
+    work: UnitOfWork, actor: Actor, surface_id: Id, comment_id: Id
+) -> queries.SurfaceComment:
     """The comment, held until the transaction ends. Raises `NotFoundError`."""
     return await work.one(
-        sa.select(surface_comment)
+        sa.select(queries.surface_comment)
         .where(*_this(actor, surface_id, comment_id))
         .with_for_update(key_share=True),
         "comment",
-        of=SurfaceComment,
+        of=queries.SurfaceComment,
     )
 
 
@@ -361,11 +377,11 @@ async def rewrite_block(
 ) -> None:
     """Store the content of a block in which a field has another key."""
     await work.execute(
-        sa.update(block)
+        sa.update(queries.block)
         .where(
-            block.c.workspace_id == workspace_id,
-            block.c.surface_id == surface_id,
-            block.c.id == block_id,
+            queries.block.c.workspace_id == workspace_id,
+            queries.block.c.surface_id == surface_id,
+            queries.block.c.id == block_id,
         )
         .values(content=content, updated_at=work.now)
     )
@@ -382,9 +398,9 @@ def surface_kinds(live_content: LiveContent) -> tuple[BundleKind, BundleKind, Bu
     """Surfaces of items, records and templates, and the blocks and comments on them."""
 
     def live(workspace_id: Id) -> sa.ColumnElement[bool]:
-        own = surface.c.item_id.in_(live_items(workspace_id, ITEM.id))
-        content = sa.and_(surface.c.item_id.is_(None), live_content(surface))
-        return sa.and_(surface.c.workspace_id == workspace_id, sa.or_(own, content))
+        own = queries.surface.c.item_id.in_(live_items(workspace_id, ITEM.id))
+        content = sa.and_(queries.surface.c.item_id.is_(None), live_content(queries.surface))
+        return sa.and_(queries.surface.c.workspace_id == workspace_id, sa.or_(own, content))
 
     return _surfaces(live), _blocks(live), _comments(live)
 
@@ -394,8 +410,8 @@ def _surfaces(live: _Live) -> BundleKind:
         name="surface",
         stage=Stage.CONTENT,
         file=_FILE,
-        table=surface,
-        rows=lambda workspace_id: sa.select(surface).where(live(workspace_id)),
+        table=queries.surface,
+        rows=lambda workspace_id: sa.select(queries.surface).where(live(workspace_id)),
         references={"item_id": "item", "database_id": "database", "record_id": "record"},
         required=("item_id", "database_id", "record_id"),
         contents=("settings",),
@@ -403,12 +419,12 @@ def _surfaces(live: _Live) -> BundleKind:
 
 
 def _blocks(live: _Live) -> BundleKind:
-    on = sa.select(block).join(surface, _on(block))
+    on = sa.select(queries.block).join(queries.surface, _on(queries.block))
     return BundleKind(
         name="block",
         stage=Stage.CONTENT,
         file=_FILE,
-        table=block,
+        table=queries.block,
         rows=lambda workspace_id: on.where(live(workspace_id)),
         references={"surface_id": "surface"},
         contents=("content",),
@@ -422,12 +438,12 @@ def _blocks(live: _Live) -> BundleKind:
 
 
 def _comments(live: _Live) -> BundleKind:
-    on = sa.select(surface_comment).join(surface, _on(surface_comment))
+    on = sa.select(queries.surface_comment).join(queries.surface, _on(queries.surface_comment))
     return BundleKind(
         name="surface_comment",
         stage=Stage.CONTENT,
         file=_FILE,
-        table=surface_comment,
+        table=queries.surface_comment,
         rows=lambda workspace_id: on.where(live(workspace_id)),
         references={
             "surface_id": "surface",
@@ -441,7 +457,8 @@ def _comments(live: _Live) -> BundleKind:
 
 def _on(table: sa.FromClause) -> sa.ColumnElement[bool]:
     return sa.and_(
-        surface.c.workspace_id == table.c.workspace_id, surface.c.id == table.c.surface_id
+        queries.surface.c.workspace_id == table.c.workspace_id,
+        queries.surface.c.id == table.c.surface_id,
     )
 
 

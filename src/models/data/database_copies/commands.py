@@ -22,17 +22,7 @@ from models.content.items.rules import AccessMode, ItemKind
 from models.core.access.rules import Actor, Level, Scope, level_on
 from models.core.base import Id, Input, JsonObject
 from models.core.keys import first_free, slug
-from models.data.database_copies import rules
-from models.data.database_copies.rows import (
-    Copy,
-    Span,
-    copy_links,
-    copy_records,
-    copy_surfaces,
-    last_of,
-    remove_records,
-)
-from models.data.database_copies.rules import outward
+from models.data.database_copies import copying
 from models.data.databases.field_changes import add_to_layout, remove_from_layout, remove_usages
 from models.data.databases.shapes import DatabaseDetail
 from models.data.databases.store import get_database
@@ -144,7 +134,7 @@ async def closed_targets(
     Copied, such a relation would add its other side to them.
     """
     closed = set()
-    for target_id in sorted({spec.target_id for spec in outward(fields, source_id)}):
+    for target_id in sorted({spec.target_id for spec in copying.outward(fields, source_id)}):
         place = await visible_database(work, [actor.workspace_id], target_id, actor.user_id)
         if place is not None and level_on(place, actor.role) < Level.EDIT:
             closed.add(target_id)
@@ -208,7 +198,7 @@ async def copy_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> JsonOb
     Raises `NotFoundError` when the database is gone, `DeniedError` when the actor may no longer
     create a copy there, `ConflictError` when the fields changed meanwhile.
     """
-    copy = Copy(job.workspace_id, job.subject_id, job.id)
+    copy = copying.Copy(job.workspace_id, job.subject_id, job.id)
     step = _Step(**job.progress) if job.progress else None
     if step is not None and step.phase == _PUBLISH:
         await field_commands.own_fields(work, copy.workspace_id)
@@ -216,7 +206,7 @@ async def copy_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> JsonOb
     fields = (await load_schema(work, copy.workspace_id, copy.source_id)).fields
     if step is None:
         return asdict(await _begin(work, job, copy, fields))
-    if step.fields != rules.digest(fields):
+    if step.fields != copying.digest(fields):
         raise ConflictError("The fields were changed while the database was being copied.")
     kept = {key: spec for key, spec in fields.items() if key not in step.left_out}
     if step.phase != _PUBLISH:
@@ -225,7 +215,7 @@ async def copy_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> JsonOb
     return None
 
 
-async def _begin(work: UnitOfWork, job: JobRow, copy: Copy, fields: FieldSpecs) -> _Step:
+async def _begin(work: UnitOfWork, job: JobRow, copy: copying.Copy, fields: FieldSpecs) -> _Step:
     """Insert the row and the fields of the copy; without records the last step follows."""
     actor = await job_actor(work, job)
     source = await find_source(work, copy.workspace_id, copy.source_id)
@@ -236,7 +226,7 @@ async def _begin(work: UnitOfWork, job: JobRow, copy: Copy, fields: FieldSpecs) 
             ITEM.id.not_in(sa.select(closed_items(actor).c.id)),
         )
     )
-    label = rules.copy_label(source.label, {row.title for row in siblings})
+    label = copying.copy_label(source.label, {row.title for row in siblings})
     values = {
         "id": copy.copy_id,
         "label": label,
@@ -248,33 +238,33 @@ async def _begin(work: UnitOfWork, job: JobRow, copy: Copy, fields: FieldSpecs) 
     }
     await field_commands.insert_database(work, copy.workspace_id, values, None)
     closed = await closed_targets(work, actor, copy.source_id, fields)
-    without = rules.left_out(fields, copy.source_id, closed)
+    without = copying.left_out(fields, copy.source_id, closed)
     kept = [spec for key, spec in fields.items() if key not in without]
-    copies = [rules.copied_field(spec, copy.source_id, copy.copy_id) for spec in kept]
+    copies = [copying.copied_field(spec, copy.source_id, copy.copy_id) for spec in kept]
     await field_commands.insert_fields(work, copy.workspace_id, copy.copy_id, copies)
     newest = None
     if job.input["includeRecords"]:
         newest = await newest_record(work, copy.workspace_id, copy.source_id)
     if newest is None:
-        return _Step(rules.digest(fields), _PUBLISH, left_out=sorted(without))
-    return _Step(rules.digest(fields), _RECORDS, newest.isoformat(), left_out=sorted(without))
+        return _Step(copying.digest(fields), _PUBLISH, left_out=sorted(without))
+    return _Step(copying.digest(fields), _RECORDS, newest.isoformat(), left_out=sorted(without))
 
 
 async def _copy_span(
-    work: UnitOfWork, copy: Copy, fields: FieldSpecs, step: _Step, size: int
+    work: UnitOfWork, copy: copying.Copy, fields: FieldSpecs, step: _Step, size: int
 ) -> _Step:
     """Copy the next records, or their links once all records are copied."""
     assert step.newest is not None
     after = None if step.after is None else Id(step.after)
-    span = Span(copy, datetime.fromisoformat(step.newest), after)
-    upto = await last_of(work, span, size)
+    span = copying.Span(copy, datetime.fromisoformat(step.newest), after)
+    upto = await copying.last_of(work, span, size)
     span = replace(span, upto=upto)
     if step.phase == _LINKS:
-        await copy_links(work, span, fields)
+        await copying.copy_links(work, span, fields)
     else:
         gone = (await removed_keys(work, copy.workspace_id, [copy.source_id]))[copy.source_id]
         timers = [spec.key for spec in fields.values() if spec.kind is FieldKind.TIMER]
-        made = await copy_records(work, span, [*gone, *step.left_out], timers)
+        made = await copying.copy_records(work, span, [*gone, *step.left_out], timers)
         step = replace(step, copied=step.copied + made)
     if upto is not None:
         return replace(step, after=str(upto))
@@ -284,8 +274,8 @@ async def _copy_span(
 
 async def remove_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> bool:
     """Remove a part of a copy that failed; True when nothing is left of it."""
-    copy = Copy(job.workspace_id, job.subject_id, job.id)
-    if await remove_records(work, copy, size) == size:
+    copy = copying.Copy(job.workspace_id, job.subject_id, job.id)
+    if await copying.remove_records(work, copy, size) == size:
         return False
     await field_commands.delete_unplaced(work, copy.workspace_id, copy.copy_id)
     return True
@@ -294,7 +284,7 @@ async def remove_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> bool
 async def publish_copy(
     work: UnitOfWork,
     job: JobRow,
-    copy: Copy,
+    copy: copying.Copy,
     fields: FieldSpecs,
     left_out: Sequence[str],
     *,
@@ -323,7 +313,7 @@ async def publish_copy(
         item_id=item_id,
         description=source.description,
         settings=source.settings,
-        record_layout=rules.copied_layout(source.record_layout, fields, copy.source_id, views),
+        record_layout=copying.copied_layout(source.record_layout, fields, copy.source_id, views),
         next_number=source.next_number if with_records else 1,
     )
     await _forget_fields(work, copy, left_out)
@@ -334,30 +324,32 @@ async def publish_copy(
         await request_recomputation(work, copy.workspace_id, stale, user_id=actor.user_id)
 
 
-async def _forget_fields(work: UnitOfWork, copy: Copy, left_out: Sequence[str]) -> None:
+async def _forget_fields(work: UnitOfWork, copy: copying.Copy, left_out: Sequence[str]) -> None:
     """Remove the fields that a copy does not have from what names them."""
     for key in left_out:
         await remove_usages(work, copy.workspace_id, copy.copy_id, key)
         await remove_from_layout(work, copy.workspace_id, copy.copy_id, key)
 
 
-async def _refresh_fields(work: UnitOfWork, copy: Copy, fields: FieldSpecs) -> None:
+async def _refresh_fields(work: UnitOfWork, copy: copying.Copy, fields: FieldSpecs) -> None:
     """Copy labels, defaults and options again, because they may have changed meanwhile.
 
     Raises `ConflictError` for options that were removed: copied records may have chosen them.
     """
     before = await find_fields(work, copy.workspace_id, copy.copy_id)
     for key, spec in fields.items():
-        now = rules.copied_field(spec, copy.source_id, copy.copy_id)
+        now = copying.copied_field(spec, copy.source_id, copy.copy_id)
         if before[key].option_keys.keys() - now.option_keys.keys():
             raise ConflictError("The options of a field were changed while records were copied.")
         if now != before[key]:
             await field_commands.write_field(work, copy.workspace_id, now)
 
 
-async def _add_inverses(work: UnitOfWork, copy: Copy, fields: FieldSpecs, label: str) -> None:
+async def _add_inverses(
+    work: UnitOfWork, copy: copying.Copy, fields: FieldSpecs, label: str
+) -> None:
     """Add the inverse fields of the copy's relations to the databases they point into."""
-    relations = rules.outward(fields, copy.source_id)
+    relations = copying.outward(fields, copy.source_id)
     for target_id in sorted({spec.target_id for spec in relations}):
         await field_commands.own_schema(work, target_id)
         target_fields = await find_fields(work, copy.workspace_id, target_id)
@@ -370,7 +362,7 @@ async def _add_inverses(work: UnitOfWork, copy: Copy, fields: FieldSpecs, label:
                 inverse = by_id[relation.inverse_id]
                 key = first_free(slug(label, "field"), keys)
                 keys.add(key)
-                inverses.append(rules.copied_inverse(inverse, relation, copy.copy_id, label, key))
+                inverses.append(copying.copied_inverse(inverse, relation, copy.copy_id, label, key))
         if len(target_fields) + len(inverses) > MAX_FIELDS:
             raise ConflictError(
                 f"A relation points into a database that has {MAX_FIELDS} fields already."
@@ -385,7 +377,7 @@ async def _add_inverses(work: UnitOfWork, copy: Copy, fields: FieldSpecs, label:
 
 
 async def _copy_views(
-    work: UnitOfWork, actor: Actor, copy: Copy, fields: FieldSpecs
+    work: UnitOfWork, actor: Actor, copy: copying.Copy, fields: FieldSpecs
 ) -> dict[Id, Id]:
     """Copy the shared views and the actor's personal ones; gives the ids of their copies."""
     rows = await work.rows(
@@ -398,8 +390,8 @@ async def _copy_views(
         )
         .order_by(view.c.position, view.c.id)
     )
-    copied = {row.id: rules.copied_id(copy.copy_id, row.id) for row in rows}
-    relation_ids = rules.copied_relation_ids(fields, copy.source_id, copy.copy_id)
+    copied = {row.id: copying.copied_id(copy.copy_id, row.id) for row in rows}
+    relation_ids = copying.copied_relation_ids(fields, copy.source_id, copy.copy_id)
     values = [
         {
             **row._mapping,
@@ -417,7 +409,7 @@ async def _copy_views(
 
 
 async def _copy_templates(
-    work: UnitOfWork, copy: Copy, fields: FieldSpecs, *, with_records: bool
+    work: UnitOfWork, copy: copying.Copy, fields: FieldSpecs, *, with_records: bool
 ) -> None:
     """Copy the record templates with what stands on their surfaces."""
     mine = (
@@ -427,19 +419,21 @@ async def _copy_templates(
     rows = await work.rows(sa.select(record_template).where(*mine))
     if not rows:
         return
-    await copy_surfaces(work, copy, sa.select(record_template.c.content_surface_id).where(*mine))
+    await copying.copy_surfaces(
+        work, copy, sa.select(record_template.c.content_surface_id).where(*mine)
+    )
     inward = {
         spec.key for spec in fields.values() if spec.relation and spec.target_id == copy.source_id
     }
     values = [
         {
             **row._mapping,
-            "id": rules.copied_id(copy.copy_id, row.id),
+            "id": copying.copied_id(copy.copy_id, row.id),
             "database_id": copy.copy_id,
-            "relations": rules.copied_relations(
+            "relations": copying.copied_relations(
                 row.relations, inward, copy.copy_id, with_records=with_records
             ),
-            "content_surface_id": rules.copied_id(copy.copy_id, row.content_surface_id),
+            "content_surface_id": copying.copied_id(copy.copy_id, row.content_surface_id),
             "created_at": work.now,
             "updated_at": work.now,
         }
@@ -449,7 +443,7 @@ async def _copy_templates(
 
 
 async def _create_item(
-    work: UnitOfWork, actor: Actor, copy: Copy, source: SourceDatabase, label: str
+    work: UnitOfWork, actor: Actor, copy: copying.Copy, source: SourceDatabase, label: str
 ) -> Id:
     """The item of the copy, beside the source and with its access mode.
 

@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.core.statements import numbered_id
+from models.core.repository import numbered_id
 from models.data.fields.commands import taking_numbers
 from models.data.fields.rules.fields import TITLE_KEY, Schema
 from models.data.record_changes.history import changes_with, recording, recording_rows

@@ -15,7 +15,7 @@ from models.core import page_addresses
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id, Input, JsonObject, Moment, Shape
 from models.core.pagination import Listed, PageRequest
-from models.core.statements import first_rows_of_each
+from models.core.repository import first_rows_of_each
 from models.messages.notification_preferences import NotificationKind
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from models.core.access.rules import Actor
-from models.core.statements import counted_id, first_id
+from models.core.repository import counted_id, first_id
 from models.data.fields.rules.fields import TITLE_KEY
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.bulk import derive_where, insert_from, update_from

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id, JsonObject
-from models.core.statements import first_id
+from models.core.repository import first_id
 from models.data.databases.store import get_database
 from models.data.fields.queries import fields_changed_at, load_schema, require_edit
 from models.data.fields.rules.fields import FieldSpec, Option, Schema

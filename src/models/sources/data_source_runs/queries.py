@@ -17,7 +17,7 @@ from models.core.base import Id, JsonObject
 from models.core.lifecycle.lost_workers import with_worker_wait
 from models.core.page_addresses import source_run_page
 from models.core.pagination import Page, PageRequest
-from models.core.statements import first_rows_of_each
+from models.core.repository import first_rows_of_each
 from models.data.record_exports.rules import csv_cell
 from models.messages.jobs.store import succeeded_job
 from models.sources.data_source_runs import shapes

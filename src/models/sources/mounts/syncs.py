@@ -10,7 +10,7 @@ from models.content.items.joins import live_item_of
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.statements import update_rows
+from models.core.repository import update_rows
 from models.sources.external_resources.rules import resources as external_resources
 from models.sources.mounts.commands import find_same, place_mount
 from models.sources.mounts.queries import MAX_ENTRIES, CreateMount, MountRow, mount

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.core.statements import update_rows
+from models.core.repository import update_rows
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.resource_imports.rules import ImportedKind, imported_kind, sheet_label
 from runtime.database import UnitOfWork

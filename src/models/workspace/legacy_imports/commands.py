@@ -14,13 +14,6 @@ from models.core.lifecycle import commands as lifecycle
 from models.core.lifecycle.commands import require_place_of
 from models.people.workspaces import is_open_workspace
 from models.workspace.legacy_imports import executions, queries, rules
-from models.workspace.legacy_imports.tables import (
-    LEGACY_IMPORTS,
-    LegacyImportRun,
-    LegacyImportWorkspace,
-    legacy_import_run,
-    legacy_import_workspace,
-)
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, ValidationError
@@ -72,14 +65,16 @@ async def _accept(
         "created_by_user_id": principal.user_id,
         "updated_at": work.now,
     }
-    if await lifecycle.accept(work, LEGACY_IMPORTS, row):
-        own = legacy_import_run.c.created_by_user_id == principal.user_id
-        await require_place_of(work, principal.user_id, LEGACY_IMPORTS, Family.LEGACY_IMPORT, own)
+    if await lifecycle.accept(work, queries.LEGACY_IMPORTS, row):
+        own = queries.legacy_import_run.c.created_by_user_id == principal.user_id
+        await require_place_of(
+            work, principal.user_id, queries.LEGACY_IMPORTS, Family.LEGACY_IMPORT, own
+        )
         await executions.start_execution(work, run_id)
     return await queries.get_run(work, run_id)
 
 
-_entry = legacy_import_workspace.c
+_entry = queries.legacy_import_workspace.c
 
 
 async def approve(
@@ -92,7 +87,7 @@ async def approve(
     if body.selected_workspace_ids is not None:
         selection = chosen_entries(entries, body.selected_workspace_ids)
         await work.execute(
-            sa.update(legacy_import_workspace)
+            sa.update(queries.legacy_import_workspace)
             .where(_entry.run_id == run_id)
             .values(selected=_entry.id.in_([entry.id for entry in selection]), updated_at=work.now)
         )
@@ -111,7 +106,7 @@ async def approve(
     return await queries.get_run(work, run_id)
 
 
-def _check_selection(selection: Sequence[LegacyImportWorkspace]) -> None:
+def _check_selection(selection: Sequence[queries.LegacyImportWorkspace]) -> None:
     """Raises ConflictError for workspaces that cannot be imported as they are."""
     if not selection:
         raise ConflictError("No workspace is selected.")
@@ -136,7 +131,7 @@ async def start(work: UnitOfWork, run_id: Id) -> queries.LegacyImport:
         mode=rules.Mode.APPLY.value,
         started_at=work.now,
     )
-    of_run = sa.update(legacy_import_workspace).where(_entry.run_id == run_id)
+    of_run = sa.update(queries.legacy_import_workspace).where(_entry.run_id == run_id)
     await work.execute(
         of_run.where(_entry.selected).values(
             stage=rules.ImportStage.QUEUED.value,
@@ -164,10 +159,12 @@ async def repeat_dry_run(work: UnitOfWork, run_id: Id) -> queries.LegacyImport:
 
 
 async def _check_again(
-    work: UnitOfWork, run: LegacyImportRun, decision: str, entry_id: Id | None = None
+    work: UnitOfWork, run: queries.LegacyImportRun, decision: str, entry_id: Id | None = None
 ) -> None:
     """Check the selected workspaces of a run again, or one of them."""
-    stale = sa.update(legacy_import_workspace).where(_entry.run_id == run.id, _entry.selected)
+    stale = sa.update(queries.legacy_import_workspace).where(
+        _entry.run_id == run.id, _entry.selected
+    )
     if entry_id is not None:
         stale = stale.where(_entry.id == entry_id)
     await work.execute(
@@ -199,7 +196,7 @@ async def update_workspace(
     ):
         raise ConflictError("Another workspace of the run already has this target.")
     await work.execute(
-        sa.update(legacy_import_workspace)
+        sa.update(queries.legacy_import_workspace)
         .where(_entry.id == entry_id)
         .values(
             selected=selected,
@@ -212,7 +209,7 @@ async def update_workspace(
         await _check_again(work, run, "reselect", entry_id)
     elif remapped:
         await work.execute(
-            sa.update(legacy_import_workspace)
+            sa.update(queries.legacy_import_workspace)
             .where(_entry.id == entry_id)
             .values(stage=rules.ImportStage.QUEUED.value, progress={})
         )
@@ -237,7 +234,7 @@ async def cancel(
         return await queries.get_run(work, run_id)
     await move_run(work, run, rules.LegacyImportStatus.CANCELLED, completed_at=work.now, **who)
     await work.execute(
-        sa.update(legacy_import_workspace)
+        sa.update(queries.legacy_import_workspace)
         .where(_entry.run_id == run_id)
         .values(stage=rules.ImportStage.CANCELLED.value, updated_at=work.now)
     )
@@ -264,7 +261,7 @@ async def retry_workspace(work: UnitOfWork, run_id: Id, entry_id: Id) -> queries
             " Roll it back instead."
         )
     await work.execute(
-        sa.update(legacy_import_workspace)
+        sa.update(queries.legacy_import_workspace)
         .where(_entry.id == entry_id)
         .values(
             stage=entry.progress.get("stage", rules.ImportStage.CREATING.value),
@@ -331,7 +328,7 @@ async def roll_back(
             " import."
         )
     await work.execute(
-        sa.update(legacy_import_workspace)
+        sa.update(queries.legacy_import_workspace)
         .where(_entry.id.in_([entry.id for entry in selection]))
         .values(
             rollback_state=rules.RollbackState.REQUESTED.value, last_error=None, updated_at=work.now
@@ -351,7 +348,7 @@ async def roll_back(
 
 async def _go_on(
     work: UnitOfWork,
-    run: LegacyImportRun,
+    run: queries.LegacyImportRun,
     target: rules.LegacyImportStatus,
     kind: str,
     **values: object,
@@ -365,17 +362,20 @@ async def _go_on(
 
 
 async def move_run(
-    work: UnitOfWork, run: LegacyImportRun, target: rules.LegacyImportStatus, **values: object
+    work: UnitOfWork,
+    run: queries.LegacyImportRun,
+    target: rules.LegacyImportStatus,
+    **values: object,
 ) -> None:
     """Bring a locked run to another status, which it may reach from its own."""
     moved = await lifecycle.move(
-        work, LEGACY_IMPORTS, run.id, target, updated_at=work.now, **values
+        work, queries.LEGACY_IMPORTS, run.id, target, updated_at=work.now, **values
     )
     assert moved, "the row is locked, and its status was looked at"
 
 
 def require_status(
-    run: LegacyImportRun, statuses: Collection[rules.LegacyImportStatus], action: str
+    run: queries.LegacyImportRun, statuses: Collection[rules.LegacyImportStatus], action: str
 ) -> None:
     """Raises WrongStatusError for a run that is in none of the statuses."""
     if run.status not in statuses:
@@ -383,8 +383,8 @@ def require_status(
 
 
 def chosen_entries(
-    entries: Sequence[LegacyImportWorkspace], ids: Sequence[Id]
-) -> list[LegacyImportWorkspace]:
+    entries: Sequence[queries.LegacyImportWorkspace], ids: Sequence[Id]
+) -> list[queries.LegacyImportWorkspace]:
     """The entries of these ids. Raises NotFoundError for an id of another run or of none."""
     known = {one.id: one for one in entries}
     if any(one not in known for one in ids):

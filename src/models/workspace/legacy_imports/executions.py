@@ -17,16 +17,8 @@ from models.people.workspaces import reveal_workspace
 from models.workspace.bundles.applying import conclude, show
 from models.workspace.bundles.references import forget_run
 from models.workspace.bundles.unpacking import load_contents, remove_unpacked
-from models.workspace.legacy_imports import rules
-from models.workspace.legacy_imports.queries import decisive, entries_of
+from models.workspace.legacy_imports import queries, rules
 from models.workspace.legacy_imports.stages import Held
-from models.workspace.legacy_imports.tables import (
-    LEGACY_IMPORTS,
-    LegacyImportRun,
-    LegacyImportWorkspace,
-    legacy_import_run,
-    legacy_import_workspace,
-)
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 from runtime.object_store import ObjectStore
@@ -92,7 +84,7 @@ def workflow_id(run: Executed) -> str:
     return Family.LEGACY_IMPORT.workflow_id(run.id, run.execution)
 
 
-_entry = legacy_import_workspace.c
+_entry = queries.legacy_import_workspace.c
 
 
 async def advance(work: UnitOfWork, run_id: Id, execution: str, keys: KeyRing) -> rules.Step | None:
@@ -103,20 +95,20 @@ async def advance(work: UnitOfWork, run_id: Id, execution: str, keys: KeyRing) -
     run = await _locked(work, run_id)
     if run is None or run.execution != execution:
         return None
-    entries = await entries_of(work, run_id)
+    entries = await queries.entries_of(work, run_id)
     status = rules.LegacyImportStatus(run.status)
-    while (step := rules.next_step(status, decisive(entries))).kind == rules.StepKind.MOVE:
+    while (step := rules.next_step(status, queries.decisive(entries))).kind == rules.StepKind.MOVE:
         await _enter(work, run, step.status, entries, keys)
         status = step.status
-        entries = await entries_of(work, run_id)
+        entries = await queries.entries_of(work, run_id)
     return step
 
 
 async def _enter(
     work: UnitOfWork,
-    run: LegacyImportRun,
+    run: queries.LegacyImportRun,
     status: rules.LegacyImportStatus,
-    entries: Sequence[LegacyImportWorkspace],
+    entries: Sequence[queries.LegacyImportWorkspace],
     keys: KeyRing,
 ) -> None:
     """Move a run along the table, with what belongs to the move."""
@@ -130,7 +122,7 @@ async def _enter(
         done = [one for one in entries if one.stage == rules.ImportStage.DONE]
         await release(work, run, done, keys)
         await notify_owners(work, run, status, done)
-    moved = await lifecycle.move(work, LEGACY_IMPORTS, run.id, status, **values)
+    moved = await lifecycle.move(work, queries.LEGACY_IMPORTS, run.id, status, **values)
     assert moved, f"no move leads from {run.status} to {status}"
     await notify_maker(work, run, status)
     if status == rules.LegacyImportStatus.CANCELLED:
@@ -155,7 +147,7 @@ async def abandon(work: UnitOfWork, run_id: Id, reason: str, *, cancelled: bool)
     if run.status == rules.LegacyImportStatus.ROLLING_BACK:
         end = rules.LegacyImportStatus.ROLLBACK_FAILED
         await work.execute(
-            sa.update(legacy_import_workspace)
+            sa.update(queries.legacy_import_workspace)
             .where(
                 _entry.run_id == run_id,
                 _entry.rollback_state.in_(
@@ -168,12 +160,15 @@ async def abandon(work: UnitOfWork, run_id: Id, reason: str, *, cancelled: bool)
 
 
 async def _close(
-    work: UnitOfWork, run: LegacyImportRun, end: rules.LegacyImportStatus, errors: Sequence[str]
+    work: UnitOfWork,
+    run: queries.LegacyImportRun,
+    end: rules.LegacyImportStatus,
+    errors: Sequence[str],
 ) -> bool:
     """End a locked run out of its turn; False where no move leads there."""
     has_moved = await lifecycle.move(
         work,
-        LEGACY_IMPORTS,
+        queries.LEGACY_IMPORTS,
         run.id,
         end,
         errors=list(errors),
@@ -185,15 +180,15 @@ async def _close(
     return has_moved
 
 
-async def _locked(work: UnitOfWork, run_id: Id) -> LegacyImportRun | None:
-    statement = sa.select(legacy_import_run).where(legacy_import_run.c.id == run_id)
-    return await work.first(statement.with_for_update(), of=LegacyImportRun)
+async def _locked(work: UnitOfWork, run_id: Id) -> queries.LegacyImportRun | None:
+    statement = sa.select(queries.legacy_import_run).where(queries.legacy_import_run.c.id == run_id)
+    return await work.first(statement.with_for_update(), of=queries.LegacyImportRun)
 
 
 async def release(
     work: UnitOfWork,
-    run: LegacyImportRun,
-    entries: Sequence[LegacyImportWorkspace],
+    run: queries.LegacyImportRun,
+    entries: Sequence[queries.LegacyImportWorkspace],
     keys: KeyRing,
 ) -> None:
     """Let people see the workspaces of these entries that are hidden."""
@@ -210,8 +205,8 @@ async def release(
             await show(work, target)
         await conclude(work, target)
         await work.execute(
-            sa.update(legacy_import_workspace)
-            .where(legacy_import_workspace.c.id == entry.id)
+            sa.update(queries.legacy_import_workspace)
+            .where(queries.legacy_import_workspace.c.id == entry.id)
             .values(
                 lifecycle_state=rules.LifecycleState.LIVE.value,
                 # What is changed from here on belongs to people.
@@ -234,7 +229,10 @@ _TITLES: Mapping[rules.LegacyImportStatus, str] = {
 
 
 async def notify_maker(
-    work: UnitOfWork, run: LegacyImportRun, status: rules.LegacyImportStatus, reason: str = ""
+    work: UnitOfWork,
+    run: queries.LegacyImportRun,
+    status: rules.LegacyImportStatus,
+    reason: str = "",
 ) -> None:
     """Notify the creator of a run of its new status, if it is one of those.
 
@@ -243,7 +241,7 @@ async def notify_maker(
     """
     if status not in _TITLES:
         return
-    entries = await entries_of(work, run.id)
+    entries = await queries.entries_of(work, run.id)
     made = [one.target_workspace_id for one in entries if one.creates and one.target_workspace_id]
     place = await longest_workspace(work, run.created_by_user_id, apart_from=made)
     if place is None:
@@ -262,9 +260,9 @@ async def notify_maker(
 
 async def notify_owners(
     work: UnitOfWork,
-    run: LegacyImportRun,
+    run: queries.LegacyImportRun,
     status: rules.LegacyImportStatus,
-    entries: Sequence[LegacyImportWorkspace],
+    entries: Sequence[queries.LegacyImportWorkspace],
 ) -> None:
     """Notify, in each workspace that was released, its owners, except the creator of the run."""
     for entry in entries:
@@ -283,11 +281,11 @@ async def notify_owners(
         await notify(work, place, {*owners} - {run.created_by_user_id}, notice)
 
 
-def _data(run: LegacyImportRun, status: rules.LegacyImportStatus) -> JsonObject:
+def _data(run: queries.LegacyImportRun, status: rules.LegacyImportStatus) -> JsonObject:
     return {"legacyImportRunId": str(run.id), "status": status.value}
 
 
-_run = legacy_import_run.c
+_run = queries.legacy_import_run.c
 
 
 async def purge_legacy_imports(database: Database, store: ObjectStore, before: datetime) -> int:
@@ -297,12 +295,12 @@ async def purge_legacy_imports(database: Database, store: ObjectStore, before: d
     """
     async with database.reading() as work:
         old = (
-            sa.select(legacy_import_run)
+            sa.select(queries.legacy_import_run)
             .where(_run.completed_at < before, _run.status.in_(sorted(rules.RUN_LIFECYCLE.at_rest)))
             .order_by(_run.completed_at)
             .limit(1)
         )
-        run = await work.first(old, of=LegacyImportRun)
+        run = await work.first(old, of=queries.LegacyImportRun)
     if run is None:
         return 0
     with suppress(FileNotFoundError):
@@ -312,5 +310,5 @@ async def purge_legacy_imports(database: Database, store: ObjectStore, before: d
         await store.delete(run.bundle_object_key)
     async with database.transaction() as work:
         await forget_run(work, run.id)
-        await work.execute(sa.delete(legacy_import_run).where(_run.id == run.id))
+        await work.execute(sa.delete(queries.legacy_import_run).where(_run.id == run.id))
     return 1

@@ -1,28 +1,129 @@
-"""Legacy import runs on the wire (interface.md#legacy-import-run), and reading them."""
+"""Legacy import runs (interface.md#legacy-import-run): their tables, shapes, and reading them."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Protocol
 
 import sqlalchemy as sa
 from pydantic import Field
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field as TableField
+from sqlmodel import SQLModel
 
 from models.core.base import Id, Input, InputId, Moment, Shape, example
+from models.core.lifecycle.commands import WorkTable
 from models.core.lifecycle.lost_workers import with_worker_wait
 from models.core.page_addresses import legacy_import_page
 from models.core.pagination import Listed, PageRequest
 from models.workspace.legacy_imports import rules
-from models.workspace.legacy_imports.tables import (
-    LegacyImportRun,
-    LegacyImportWorkspace,
-    legacy_import_run,
-    legacy_import_workspace,
-)
 from runtime.database import UnitOfWork
+from runtime.postgresql.schema import Timestamp, listed, one_of, table_of
 from runtime.temporal.families import Family
+
+_EMPTY_LIST = {"server_default": sa.text("'{}'")}
+_EMPTY_MAP = {"server_default": sa.text("'{}'")}
+
+
+class LegacyImportRun(SQLModel, table=True):
+    """One bundle on its way in; it belongs to the platform and to no workspace.
+
+    `execution` is what follows the run's id in the id of its present execution: nothing for the
+    first, `retry/2` or `rollback/1` for one that went on after the run had ended.
+    """
+
+    __tablename__ = "legacy_import_run"
+    __table_args__ = (
+        sa.ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
+        one_of("status", rules.LegacyImportStatus),
+        one_of("mode", rules.Mode),
+        sa.Index("ix_legacy_import_run_created_at", "created_at", "id"),
+        sa.Index("ix_legacy_import_run_completed_at", "completed_at"),
+        sa.Index(
+            "ix_legacy_import_run_open",
+            "id",
+            postgresql_where=sa.text(f"status IN ({listed(rules.RUN_LIFECYCLE.open)})"),
+        ),
+    )
+
+    id: Id = TableField(primary_key=True)
+    bundle_object_key: str
+    bundle_checksum: str
+    uploaded: bool = False
+    status: str
+    mode: str
+    execution: str = TableField(default="", sa_column_kwargs={"server_default": ""})
+    executions: int = TableField(default=0, sa_column_kwargs={"server_default": "0"})
+    source_snapshot_timestamp: str | None = None
+    source_version: str | None = None
+    converter_version: str | None = None
+    source_counts: dict[str, int] = TableField(sa_type=JSONB, sa_column_kwargs=_EMPTY_MAP)
+    warnings: list[str] = TableField(sa_type=sa.ARRAY(sa.Text), sa_column_kwargs=_EMPTY_LIST)
+    errors: list[str] = TableField(sa_type=sa.ARRAY(sa.Text), sa_column_kwargs=_EMPTY_LIST)
+    approved_at: datetime | None = TableField(default=None, sa_type=Timestamp)
+    approved_by_user_id: Id | None = None
+    approval_note: str | None = None
+    canceled_by_user_id: Id | None = None
+    cancellation_reason: str | None = None
+    rollback_requested_by_user_id: Id | None = None
+    rollback_reason: str | None = None
+    rollback_force: bool = TableField(
+        default=False, sa_column_kwargs={"server_default": sa.text("false")}
+    )
+    created_by_user_id: Id
+    started_at: datetime | None = TableField(default=None, sa_type=Timestamp)
+    completed_at: datetime | None = TableField(default=None, sa_type=Timestamp)
+    created_at: datetime = TableField(sa_type=Timestamp)
+    updated_at: datetime = TableField(sa_type=Timestamp)
+
+
+class LegacyImportWorkspace(SQLModel, table=True):
+    """One workspace of a bundle and what becomes of it.
+
+    `creates` says that the import makes the target workspace; else it fills one that is there.
+    `progress` is where its stage continues.
+    """
+
+    __tablename__ = "legacy_import_workspace"
+    __table_args__ = (
+        sa.UniqueConstraint("run_id", "source_workspace_id"),
+        sa.ForeignKeyConstraint(["run_id"], ["legacy_import_run.id"], ondelete="CASCADE"),
+        one_of("stage", rules.ImportStage),
+        one_of("lifecycle_state", rules.LifecycleState),
+        one_of("rollback_state", rules.RollbackState),
+    )
+
+    id: Id = TableField(primary_key=True)
+    run_id: Id
+    position: int
+    source_workspace_id: str
+    source_name: str
+    source_counts: dict[str, int] = TableField(sa_type=JSONB, sa_column_kwargs=_EMPTY_MAP)
+    target_workspace_id: Id | None = None
+    creates: bool = True
+    selected: bool = True
+    stage: str
+    lifecycle_state: str
+    counts: dict[str, int] = TableField(sa_type=JSONB, sa_column_kwargs=_EMPTY_MAP)
+    warnings: list[str] = TableField(sa_type=sa.ARRAY(sa.Text), sa_column_kwargs=_EMPTY_LIST)
+    errors: list[str] = TableField(sa_type=sa.ARRAY(sa.Text), sa_column_kwargs=_EMPTY_LIST)
+    verification: dict[str, Any] = TableField(sa_type=JSONB, sa_column_kwargs=_EMPTY_MAP)
+    progress: dict[str, Any] = TableField(sa_type=JSONB, sa_column_kwargs=_EMPTY_MAP)
+    rollback_state: str
+    attempt: int = TableField(default=0, sa_column_kwargs={"server_default": "0"})
+    last_error: str | None = None
+    imported_at: datetime | None = TableField(default=None, sa_type=Timestamp)
+    created_at: datetime = TableField(sa_type=Timestamp)
+    updated_at: datetime = TableField(sa_type=Timestamp)
+
+
+legacy_import_run = table_of(LegacyImportRun)
+legacy_import_workspace = table_of(LegacyImportWorkspace)
+
+LEGACY_IMPORTS = WorkTable(legacy_import_run, rules.RUN_LIFECYCLE, family=Family.LEGACY_IMPORT)
+
 
 CHECKSUM = r"^[0-9a-f]{64}$"
 OBJECT_KEY = r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$"

@@ -17,8 +17,8 @@ from models.people.workspaces import purge_workspace
 from models.workspace.bundles.references import forget_gone, forget_ids, newest_targets, targets_of
 from models.workspace.bundles.registry import KINDS
 from models.workspace.legacy_imports import rules
+from models.workspace.legacy_imports.queries import LegacyImportWorkspace
 from models.workspace.legacy_imports.stages import Held, record
-from models.workspace.legacy_imports.tables import LegacyImportWorkspace
 from runtime.database import UnitOfWork
 
 _REMOVED = tuple(kind for kind in reversed(KINDS) if kind.source_kind == kind.name)

@@ -20,22 +20,14 @@ from models.workspace.bundles.lines import read_rows
 from models.workspace.bundles.references import forget_ids, found_count, resolve
 from models.workspace.bundles.registry import KINDS
 from models.workspace.bundles.rules import Manifest
-from models.workspace.legacy_imports import rules
-from models.workspace.legacy_imports.queries import find_entry_by_id
-from models.workspace.legacy_imports.tables import (
-    LEGACY_IMPORTS,
-    LegacyImportRun,
-    LegacyImportWorkspace,
-    legacy_import_run,
-    legacy_import_workspace,
-)
+from models.workspace.legacy_imports import queries, rules
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 from runtime.ids import new_id
 
-_run = legacy_import_run.c
-_entry = legacy_import_workspace.c
+_run = queries.legacy_import_run.c
+_entry = queries.legacy_import_workspace.c
 
 
 class EntryMovedError(Exception):
@@ -48,8 +40,8 @@ class EntryMovedError(Exception):
 class Held:
     """An entry and its run; the entry is locked until the transaction ends."""
 
-    run: LegacyImportRun
-    entry: LegacyImportWorkspace
+    run: queries.LegacyImportRun
+    entry: queries.LegacyImportWorkspace
 
     @property
     def stage(self) -> rules.ImportStage:
@@ -72,7 +64,7 @@ class Held:
         )
 
 
-def target_workspace(entry: LegacyImportWorkspace) -> Id:
+def target_workspace(entry: queries.LegacyImportWorkspace) -> Id:
     """The workspace that an entry makes or fills."""
     return entry.target_workspace_id or imported_id(entry.id, Id(entry.source_workspace_id))
 
@@ -85,14 +77,14 @@ async def hold(work: UnitOfWork, entry_id: Id, *statuses: rules.LegacyImportStat
     own = sa.select(_entry.run_id).where(_entry.id == entry_id).scalar_subquery()
     run = await work.first(
         # Shared, so that workspaces of a run are worked on side by side.
-        sa.select(legacy_import_run).where(_run.id == own).with_for_update(read=True),
-        of=LegacyImportRun,
+        sa.select(queries.legacy_import_run).where(_run.id == own).with_for_update(read=True),
+        of=queries.LegacyImportRun,
     )
     if run is None or run.status not in statuses:
         raise EntryMovedError
     entry = await work.first(
-        sa.select(legacy_import_workspace).where(_entry.id == entry_id).with_for_update(),
-        of=LegacyImportWorkspace,
+        sa.select(queries.legacy_import_workspace).where(_entry.id == entry_id).with_for_update(),
+        of=queries.LegacyImportWorkspace,
     )
     if entry is None:
         raise EntryMovedError
@@ -116,7 +108,7 @@ async def hold_chunk(
 async def record(work: UnitOfWork, entry_id: Id, **values: object) -> None:
     """Write values of a held entry."""
     await work.execute(
-        sa.update(legacy_import_workspace)
+        sa.update(queries.legacy_import_workspace)
         .where(_entry.id == entry_id)
         .values(**values, updated_at=work.now)
     )
@@ -167,7 +159,7 @@ def _progress(stage: rules.ImportStage, done: int, total: int, findings: Finding
     }
 
 
-def findings_of(entry: LegacyImportWorkspace) -> Findings:
+def findings_of(entry: queries.LegacyImportWorkspace) -> Findings:
     """The findings of an entry in the phase it is in."""
     stored = entry.progress.get("findings")
     return Findings() if stored is None else Findings.from_json(stored)
@@ -183,8 +175,10 @@ def described(notes: Mapping[tuple[str, str], int]) -> list[str]:
 
 async def fail_entry(work: UnitOfWork, entry_id: Id, reason: str) -> None:
     """The work on an entry ended otherwise than planned: it can be retried, or rolled back."""
-    statement = sa.select(legacy_import_workspace).where(_entry.id == entry_id).with_for_update()
-    entry = await work.first(statement, of=LegacyImportWorkspace)
+    statement = (
+        sa.select(queries.legacy_import_workspace).where(_entry.id == entry_id).with_for_update()
+    )
+    entry = await work.first(statement, of=queries.LegacyImportWorkspace)
     if entry is None:
         return
     if entry.rollback_state in {rules.RollbackState.REQUESTED, rules.RollbackState.RUNNING}:
@@ -225,7 +219,7 @@ async def record_manifest(work: UnitOfWork, run_id: Id, manifest: Manifest) -> b
         counts.update(workspace.counts)
     has_moved = await lifecycle.move(
         work,
-        LEGACY_IMPORTS,
+        queries.LEGACY_IMPORTS,
         run_id,
         rules.LegacyImportStatus.DRY_RUNNING,
         source_snapshot_timestamp=manifest.snapshot_at,
@@ -254,14 +248,14 @@ async def record_manifest(work: UnitOfWork, run_id: Id, manifest: Manifest) -> b
         }
         for position, workspace in enumerate(manifest.workspaces)
     ]
-    await work.execute(sa.insert(legacy_import_workspace), rows)
+    await work.execute(sa.insert(queries.legacy_import_workspace), rows)
     return True
 
 
 async def record_comparison(work: UnitOfWork, run_id: Id) -> None:
     """The bundle is still the one that was approved: its workspaces may be made."""
     await work.execute(
-        sa.update(legacy_import_workspace)
+        sa.update(queries.legacy_import_workspace)
         .where(
             _entry.run_id == run_id, _entry.selected, _entry.stage == rules.ImportStage.QUEUED.value
         )
@@ -314,7 +308,7 @@ async def conclude_planning(work: UnitOfWork, locked_entry: Held, unread: Sequen
 
 async def is_clean(work: UnitOfWork, entry_id: Id) -> bool:
     """True when the lines of an entry are clean, as far as it is planned and checked."""
-    entry = await find_entry_by_id(work, entry_id)
+    entry = await queries.find_entry_by_id(work, entry_id)
     return entry is not None and not findings_of(entry).errors
 
 
@@ -361,7 +355,9 @@ async def make_workspace(work: UnitOfWork, locked_entry: Held) -> None:
     )
 
 
-def kinds_for(entry: LegacyImportWorkspace, kinds: Sequence[BundleKind]) -> list[BundleKind]:
+def kinds_for(
+    entry: queries.LegacyImportWorkspace, kinds: Sequence[BundleKind]
+) -> list[BundleKind]:
     """The imported kinds among these; imports change no members of an existing workspace."""
     return [kind for kind in kinds if entry.creates or not kind.of_members]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text, update
 
-from models.automation.alert_rules import commands, evaluation, queries
+from models.automation.alert_rules import commands, queries
 from models.automation.alert_rules.queries import alert_firing, alert_rule, purge_firings
 from models.automation.alert_rules.shapes import UNSEEN_RUN, QueueAgeCondition, UpdateAlertRule
 from models.automation.automations.queries import AUTOMATION
@@ -114,7 +114,7 @@ async def test_a_broken_and_a_slow_rule_hold_up_no_other(
         late = await work.first(columns.where(alert_rule.c.id == slow.id))
     assert late is not None
     assert late.due_at - late.checked_at > timedelta(minutes=14), "it leaves time to others"
-    assert (await state_of(space, broken.id)).problem == evaluation.BROKEN
+    assert (await state_of(space, broken.id)).problem == commands.BROKEN
     assert await alerts(space) == ["Sound"]
     monkeypatch.undo()
     await evaluated(space)

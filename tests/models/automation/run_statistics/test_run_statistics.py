@@ -13,16 +13,19 @@ from sqlalchemy import insert, select, update
 
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run, node_run
-from models.automation.run_statistics.queries import RunStatistics, Span, get_statistics, span
-from models.automation.run_statistics.sums import (
+from models.automation.run_statistics import (
     NEVER,
     Grain,
+    RunStatistics,
+    Span,
     ended_run,
+    get_statistics,
     milliseconds,
     percentile,
     purge_sums,
     run_statistic,
     settle_runs,
+    span,
 )
 from models.core.access.rules import Actor
 from models.core.base import Id

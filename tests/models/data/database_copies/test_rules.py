@@ -3,8 +3,7 @@
 import pytest
 from sqlalchemy import literal, select
 
-from models.data.database_copies.rows import Copy
-from models.data.database_copies.rules import copied_id, copy_label
+from models.data.database_copies.copying import Copy, copied_id, copy_label
 from runtime.database import Database
 from runtime.ids import new_id
 

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import insert, select, update
 
-from models.content.surfaces.tables import block, surface
+from models.content.surfaces.queries import block, surface
 from models.data.record_changes.history import record_change
 from models.data.records.commands import purge_records
 from models.data.records.tables import record, record_index

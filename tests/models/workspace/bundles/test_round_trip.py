@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from activities.jobs.records import Recomputation
 from activities.jobs.transactions import MORE, JobActivities
-from models.content.surfaces.tables import surface
+from models.content.surfaces.queries import surface
 from models.core.access.rules import Role
 from models.core.bundles import Findings, ImportTarget, rewritten
 from models.messages.jobs.store import JOB, jobs_of

@@ -1,1 +1,0 @@
-"""The page on which a link of a mail decides an approval."""

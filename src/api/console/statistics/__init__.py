@@ -1,1 +1,0 @@
-"""Statistics of runs as a page."""

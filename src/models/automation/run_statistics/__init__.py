@@ -1,1 +1,0 @@
-"""Statistics of runs: small sums by hour and day, which are exact (ADR 0093)."""
