@@ -23,7 +23,6 @@ from models.core.base import Id
 from models.sources.authorizations import rules
 from models.sources.connections import store
 from models.sources.connections.providers import HttpConnection, ProviderName
-from models.sources.connections.store import Connected, hold_connection, store_credentials
 from runtime.clock import utc_now
 from runtime.configuration.sections import ProviderSettings
 from runtime.crypto import KeyRing, UnreadableError
@@ -287,7 +286,7 @@ class Tokens:
 
     async def connected(
         self, workspace_id: Id, connection_id: Id, *, rejected: str | None = None
-    ) -> Connected:
+    ) -> store.Connected:
         """A connection whose token is in force, and is not the one the provider `rejected`.
 
         Raises ConnectionUseError for one that was deleted or has to be authorized again,
@@ -300,7 +299,7 @@ class Tokens:
             return connection
         renewal_lock = self._renewals.setdefault(connection_id, asyncio.Lock())
         async with renewal_lock, self._database.transaction() as work:
-            await hold_connection(work, workspace_id, connection_id)
+            await store.hold_connection(work, workspace_id, connection_id)
             connection = await find_connected(work, keys, workspace_id, connection_id)
             if not _needs_renewal(connection, rejected, work.now):
                 return connection
@@ -313,10 +312,10 @@ class Tokens:
                 raise ConnectionUseError(
                     "The provider no longer accepts the connection. Authorize it again."
                 ) from None
-            await store_credentials(work, keys, workspace_id, connection_id, renewed)
+            await store.store_credentials(work, keys, workspace_id, connection_id, renewed)
             return connection._replace(credentials=renewed)
 
 
-def _needs_renewal(found: Connected, rejected: str | None, now: datetime) -> bool:
+def _needs_renewal(found: store.Connected, rejected: str | None, now: datetime) -> bool:
     token = found.credentials.get(rules.ACCESS_TOKEN)
     return token is not None and (token == rejected or rules.is_stale(found.credentials, now))

@@ -12,7 +12,6 @@ from api.kernel.services import Services
 from models.automation import run_overviews
 from models.automation.automation_runs.rules import OPEN_RUN
 from models.automation.automation_runs.shapes import AutomationRunShape
-from models.automation.run_overviews import NodeProgress, RunChange, RunState, loops_of
 from models.core.base import Id, JsonObject, Shape
 from models.core.page_addresses import run_page
 from models.sources.data_source_runs.overviews import state
@@ -72,26 +71,26 @@ class AutomationRunWatch:
         self._workspace_id = workspace_id
         self._run_id = run_id
         self._loops: Collection[str] | None = None
-        self._run: RunState | None = None
-        self._nodes: dict[str, NodeProgress] = {}
+        self._run: run_overviews.RunState | None = None
+        self._nodes: dict[str, run_overviews.NodeProgress] = {}
 
-    async def change(self, work: UnitOfWork) -> RunChange | None:
+    async def change(self, work: UnitOfWork) -> run_overviews.RunChange | None:
         if self._loops is None:
-            self._loops = await loops_of(work, self._workspace_id, self._run_id)
+            self._loops = await run_overviews.loops_of(work, self._workspace_id, self._run_id)
         now = await run_overviews.state(work, self._workspace_id, self._run_id, self._loops)
         if now is None:
             raise NotFoundError("run")
         self.over = now.run.status not in OPEN_RUN
         return self.changes(now)
 
-    def changes(self, now: RunChange) -> RunChange | None:
+    def changes(self, now: run_overviews.RunChange) -> run_overviews.RunChange | None:
         """The news since that; None when there is none."""
         changed = [node for node in now.nodes if self._nodes.get(node.node_id) != node]
         if not changed and now.run == self._run:
             return None
         self._run = now.run
         self._nodes |= {node.node_id: node for node in changed}
-        return RunChange(run=now.run, nodes=changed)
+        return run_overviews.RunChange(run=now.run, nodes=changed)
 
 
 class SourceRunWatch:

@@ -31,7 +31,6 @@ from temporalio.worker import (
     WorkflowInterceptorClassInput,
     WorkflowOutboundInterceptor,
 )
-from temporalio.workflow import ActivityHandle
 from typing_extensions import override
 
 from activities import pollers as activity_pollers
@@ -390,7 +389,7 @@ class _Inbound(WorkflowInboundInterceptor):
 
 class _Outbound(WorkflowOutboundInterceptor):
     @override
-    def start_activity(self, input: StartActivityInput) -> ActivityHandle[Any]:
+    def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:
         if input.task_queue != Queue.IO:
             return super().start_activity(input)
         headers = {**input.headers, **fairness_header_of(workflow.info().priority)}

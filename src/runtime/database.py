@@ -29,7 +29,6 @@ from typing_extensions import override
 from runtime.clock import truncate, utc_now
 from runtime.errors import NotFoundError
 from runtime.postgresql import sessions
-from runtime.postgresql.sessions import PATIENCE
 
 __all__ = ["Database", "Transaction", "UnitOfWork", "columns_of", "driver_url", "libpq_url"]
 
@@ -333,7 +332,7 @@ class Database:
         pool_size: int = 10,
         application: str = "workspace",
         pooled: bool = False,
-        patience: float = PATIENCE,
+        patience: float = sessions.PATIENCE,
     ) -> None:
         """`pooled` when `url` is that of a pooler in transaction mode (ADR 0109).
 
@@ -351,7 +350,7 @@ class Database:
         self._reach = sessions.Reach(patience)
         options: dict[str, Any] = {
             "application_name": application,
-            "connect_timeout": math.ceil(PATIENCE),
+            "connect_timeout": math.ceil(sessions.PATIENCE),
             "reach": self._reach,
             **sessions.KEEPALIVE,
         }
@@ -467,7 +466,7 @@ def _engine(url: str, pool_size: int, options: Mapping[str, Any]) -> AsyncEngine
         driver_url(url),
         pool_size=pool_size,
         max_overflow=_OVERFLOW,
-        pool_timeout=PATIENCE,
+        pool_timeout=sessions.PATIENCE,
         # Errors reach logs and histories, which hold no user data (architecture.md#no-user-data).
         hide_parameters=True,
         connect_args=dict(options),

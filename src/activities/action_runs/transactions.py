@@ -10,7 +10,6 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.action_runs.steps import ENDED, OUTSIDE, ActionSteps, Attempt, StepState
 from activities.automation_runs import node_execution
-from activities.automation_runs.node_execution import CLOSED as NODE_CLOSED
 from activities.automation_runs.nodes.effects import without_credentials
 from activities.automation_runs.nodes.invocation import Failure, NodeResult, failure_of
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
@@ -23,7 +22,6 @@ from models.automation.action_runs import execution, store
 from models.automation.action_runs.rules import ActionRunStatus
 from models.automation.actions.store import find_action
 from models.automation.automation_runs import node_writes
-from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.rules import NodeError, RunClosedError
 from models.automation.automations.rules.planner.plan import PlanRetry
 from models.core.base import Id, JsonObject
@@ -136,7 +134,7 @@ class ActionRunActivities:
         except RunClosedError:
             return
 
-    async def _begin_attempt(self, node: NodeKey, attempt: int) -> None:
+    async def _begin_attempt(self, node: node_writes.NodeKey, attempt: int) -> None:
         async with self._database.transaction() as work:
             before = await node_writes.pass_gate(work, node.run_id, node.node_id, node.scope_key)
             if before.attempt is not None and before.attempt < attempt:
@@ -264,7 +262,7 @@ class ActionNodeActivities:
             end = await execution.find_end(node.work, run_id)
             if end is None:
                 # As where a wait has no row.
-                return NODE_CLOSED
+                return node_execution.CLOSED
             if end.status is ActionRunStatus.STARTED:
                 status = ActionRunStatus.CANCELLED
                 await execution.abandon(
@@ -285,7 +283,7 @@ class ActionNodeActivities:
         return await self._nodes.guarded(call.node, end)
 
 
-def action_run_id(node: NodeKey) -> Id:
+def action_run_id(node: node_writes.NodeKey) -> Id:
     """The id of the action run of a node in a scope; the same for every attempt."""
     return derived_id("action-run", f"{node.run_id}:{node.node_id}:{node.scope_key}")
 

@@ -17,7 +17,6 @@ from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.runs import RunCache
 from models.automation.automation_runs import calls, node_writes
 from models.automation.automation_runs.acceptance import TOO_LONG
-from models.automation.automation_runs.calls import Call
 from models.automation.automation_runs.rules import NodeError, RunClosedError, RunStatus
 from models.automation.automations.rules.attributes import as_texts
 from models.automation.automations.rules.graph import configs
@@ -25,9 +24,7 @@ from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.shapes import MAX_WAIT_SECONDS
 from models.automation.inbox.rules import EventOutcome, Judgement
 from models.automation.waits import approvals, store
-from models.automation.waits.approvals import ApprovalRequest
 from models.automation.waits.rules import run_reads, values_read
-from models.automation.waits.store import NewWait
 from models.core.base import JsonObject
 from models.core.expressions.rules.cel_text import selections
 from models.core.schedules.timetables import moment_of
@@ -228,7 +225,7 @@ def _event(beginning: _Beginning) -> _Body:
 def _for_somebody(beginning: _Beginning, seconds: float | None) -> _Body:
     invocation, parameters = beginning.invocation, beginning.parameters
     starter = invocation.run.header.created_by_user_id
-    wait = NewWait(
+    wait = store.NewWait(
         invocation.key,
         node_execution.calling_workflow_id(),
         parameters,
@@ -251,7 +248,7 @@ def _call(beginning: _Beginning) -> _Body:
     invocation, parameters = beginning.invocation, beginning.parameters
     config = configs.CallAutomationConfig.model_validate(parameters)
     key, header = invocation.key, invocation.run.header
-    call = Call(
+    call = calls.Call(
         header,
         key.node_id,
         key.scope_key,
@@ -282,8 +279,8 @@ def _call(beginning: _Beginning) -> _Body:
     return body
 
 
-def _request(invocation: node_execution.CalledNode) -> ApprovalRequest:
-    return ApprovalRequest(
+def _request(invocation: node_execution.CalledNode) -> approvals.ApprovalRequest:
+    return approvals.ApprovalRequest(
         invocation.run.header, invocation.key, invocation.run.graph.label(invocation.node.id)
     )
 

@@ -15,7 +15,6 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.data_source_runs import inputs
-from activities.data_source_runs.inputs import ReadColumns, described_columns, filling, looked_for
 from activities.database_errors import refusals
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
@@ -28,8 +27,6 @@ from models.data.records.bulk import copy_records
 from models.data.records.rules.values import may_grow
 from models.messages.jobs.rules import JobStatus
 from models.sources.data_source_runs import endings, execution, rules, staging
-from models.sources.data_source_runs.execution import appends
-from models.sources.data_source_runs.staging import ReadBatch, keep_rejections
 from models.sources.data_source_runs.tables import SourceRunRow
 from models.sources.data_source_runs.targets import Grown, filled_fields, known_fields
 from models.sources.data_sources.rules import FieldMapping
@@ -106,7 +103,7 @@ async def append_rows(
     mapping = [FieldMapping.model_validate(entry) for entry in head["mapping"]]
     # The fields come before the rows, and their options from the rows: these are read twice.
     new_options = await _needed_options(table, request)
-    total = ReadBatch(0, 0, {}, b"")
+    total = staging.ReadBatch(0, 0, {}, b"")
     async with database.transaction() as work:
         # In the transaction of the rows, so that a failure leaves no empty database.
         target = await execution.create_target(work, run, mapping, new_options)
@@ -115,10 +112,10 @@ async def append_rows(
         async def reported(rows: int) -> None:
             await report(stage=rules.Stage.STAGE.value, read=rows)
 
-        async def append(batch: ReadBatch) -> None:
+        async def append(batch: staging.ReadBatch) -> None:
             nonlocal total
             await copy_records(work, batch.lines)
-            await keep_rejections(work, run, batch.rejections, len(total.rejections))
+            await staging.keep_rejections(work, run, batch.rejections, len(total.rejections))
             total = total.with_counts_of(batch)
             counts["rows"] = total.read
 
@@ -147,7 +144,7 @@ async def _needed_options(table: Reading, request: Fill) -> Grown:
     sources, fields = zip(*growing, strict=True)
     only_these = replace(request, sources=sources, fields=fields, skip=MAX_ROWS)
 
-    async def none_comes(_: ReadBatch) -> None:
+    async def none_comes(_: staging.ReadBatch) -> None:
         """All rows are left out, but for what they mean to later ones."""
 
     return await table.fill(only_these, none_comes)
@@ -256,14 +253,14 @@ class DataSourceRunActivities:
         return await self._closed(run_id, counts) if is_closed else StepReply(CONTINUE, counts)
 
     async def _read(
-        self, run: SourceRunRow, table: Reading, columns: ReadColumns, counts: dict[str, int]
+        self, run: SourceRunRow, table: Reading, columns: inputs.ReadColumns, counts: dict[str, int]
     ) -> bool:
         """Read a table to where its rows go. True when the run has ended with it."""
         async with self._database.transaction() as work:
             places = columns.places if columns.has_rows else None
             specs = await filled_fields(work, run, columns.mapping, places)
-        request, head = filling(run, specs, columns), columns.head
-        if not appends(run):
+        request, head = inputs.filling(run, specs, columns), columns.head
+        if not execution.appends(run):
             await self._stage(run, table, request, counts, head)
             return False
         report = partial(self._progress, run)
@@ -273,16 +270,16 @@ class DataSourceRunActivities:
 
     async def _described(
         self, run: SourceRunRow, table: Reading, options: ReadOptions, known: rules.KnownColumns
-    ) -> ReadColumns:
+    ) -> inputs.ReadColumns:
         """The columns of a table, and how their cells are read."""
         async with self._database.transaction() as work:
             fields = await known_fields(work, run) or {}
             before = await execution.last_conventions(work, run)
-        asked = looked_for(run, known, fields, before)
+        asked = inputs.looked_for(run, known, fields, before)
         # The kinds of columns need all rows; they are not requested where a mapping names them.
         profiled = PROFILED if run.plan["fields"] else None
         described = await table.describe(0, profiled, **asked)
-        return described_columns(run, described, options, known)
+        return inputs.described_columns(run, described, options, known)
 
     async def _stage(
         self,
@@ -294,7 +291,7 @@ class DataSourceRunActivities:
     ) -> None:
         progress = await self._ready_to_stage(run)
 
-        async def stage(batch: ReadBatch) -> None:
+        async def stage(batch: staging.ReadBatch) -> None:
             async with self._database.transaction() as work:
                 # Before the run is locked, so that a cancel does not wait for the rows.
                 await staging.copy_rows(work, batch)

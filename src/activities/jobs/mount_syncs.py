@@ -15,7 +15,6 @@ from models.messages.jobs.store import JobRow, job_actor
 from models.sources.external_resources.rules.resources import Capability, ProviderResource
 from models.sources.mounts import syncs
 from models.sources.mounts.queries import INTERRUPTED, MAX_ENTRIES, MountRow
-from models.sources.mounts.syncs import ListedFolder
 from runtime.database import Transaction, UnitOfWork
 from runtime.processes.fault_injection import FaultPoint, inject_fault
 
@@ -176,12 +175,12 @@ async def _below(
 
 async def _listings(
     connection: OpenConnection, root: MountRow, folders: Sequence[MountRow], progress: JsonObject
-) -> list[ListedFolder]:
+) -> list[syncs.ListedFolder]:
     """The provider's listings below folders, until the chunk has taken long enough."""
-    ends, listings, pages = time.monotonic() + CHUNK_SECONDS, list[ListedFolder](), 0
+    ends, listings, pages = time.monotonic() + CHUNK_SECONDS, list[syncs.ListedFolder](), 0
     cursor, before = progress["cursor"], progress["pages"]
     for folder in folders:
-        listing = ListedFolder(folder, cursor=cursor)
+        listing = syncs.ListedFolder(folder, cursor=cursor)
         listings.append(listing)
         while not listing.done and pages < CHUNK_PAGES and time.monotonic() < ends:
             pages += await _pages(connection, root, listing)
@@ -193,7 +192,7 @@ async def _listings(
     return listings
 
 
-async def _pages(connection: OpenConnection, root: MountRow, listing: ListedFolder) -> int:
+async def _pages(connection: OpenConnection, root: MountRow, listing: syncs.ListedFolder) -> int:
     """List on; returns the number of pages."""
     asking = provider_adapter.Listing(
         listing.folder.external_id, limit=provider_adapter.MAX_LISTED, cursor=listing.cursor

@@ -16,10 +16,8 @@ from activities.providers import adapter as provider_adapter
 from activities.providers import airtable, github, notion
 from activities.providers.airtable import AirtableAdapter
 from activities.providers.demo import DemoAdapter
-from activities.providers.github import GithubAdapter
 from activities.providers.google_drive import GoogleDriveAdapter
 from activities.providers.http import HttpAdapter
-from activities.providers.notion import NotionAdapter
 from activities.providers.web import AuthorizedAdapter
 from activities.providers.webdav import WebdavAdapter
 from activities.sources.fetchers import FetchedResource, ResourceReader, WantedResource
@@ -27,7 +25,6 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.sources.connections import store as connections
 from models.sources.connections.providers import ConnectionDetail, ProviderName
-from models.sources.connections.store import require_feature
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.tabular.rules.options import ErrorKind, SourceProblem, TableFormat, format_named
 from runtime import errors
@@ -77,8 +74,8 @@ def adapters_of(
             ProviderName.WEBDAV: lambda: WebdavAdapter(outbound),
             ProviderName.S3: lambda: _s3(outbound),
             ProviderName.SFTP: lambda: _sftp(outbound),
-            ProviderName.GITHUB: signed_in(GithubAdapter, ProviderName.GITHUB, github.API),
-            ProviderName.NOTION: signed_in(NotionAdapter, ProviderName.NOTION, notion.API),
+            ProviderName.GITHUB: signed_in(github.GithubAdapter, ProviderName.GITHUB, github.API),
+            ProviderName.NOTION: signed_in(notion.NotionAdapter, ProviderName.NOTION, notion.API),
             ProviderName.AIRTABLE: signed_in(AirtableAdapter, ProviderName.AIRTABLE, airtable.API),
             ProviderName.GOOGLE_DRIVE: signed_in(GoogleDriveAdapter, ProviderName.GOOGLE_DRIVE),
         }
@@ -164,7 +161,7 @@ class Providers:
             raise errors.UpstreamError(message) from None
         if connection is None:
             raise errors.NotFoundError("connection")
-        await require_feature(work, workspace_id, connection.provider)
+        await connections.require_feature(work, workspace_id, connection.provider)
         adapter = await self._adapters.find(connection.provider)
         if adapter is None:
             raise errors.UnsupportedError(

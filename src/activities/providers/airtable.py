@@ -8,7 +8,6 @@ from typing import Any
 from typing_extensions import override
 
 from activities.providers import adapter, contents
-from activities.providers.contents import checked_path
 from activities.providers.web import TokenAdapter, Web, no_such_resource, objects, text_of
 from models.sources.external_resources.rules import resources as external_resources
 
@@ -40,7 +39,7 @@ class AirtableAdapter(TokenAdapter):
             resources = [_base(record) for record in objects(payload.get("bases"))]
             following = text_of(payload.get("offset"))
         else:
-            base = checked_path(listing.parent_external_id)
+            base = contents.checked_path(listing.parent_external_id)
             start = int(listing.cursor or "0")
             tables = await _tables(web, base)
             resources = [_table(base, table) for table in tables[start : start + listing.limit]]
@@ -58,7 +57,7 @@ class AirtableAdapter(TokenAdapter):
         self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> external_resources.ProviderResource:
         web = self._web(access)
-        base, _, table = checked_path(resource.external_id).partition("/")
+        base, _, table = contents.checked_path(resource.external_id).partition("/")
         if table:
             made = _table(base, await _schema(web, base, table))
         else:
@@ -72,7 +71,7 @@ class AirtableAdapter(TokenAdapter):
         self, access: adapter.ProviderAccess, resource: external_resources.ProviderResource
     ) -> adapter.ReadContent:
         web = self._web(access)
-        base, _, table = checked_path(resource.external_id).partition("/")
+        base, _, table = contents.checked_path(resource.external_id).partition("/")
         if not table:
             return contents.link_to(resource)
         columns = _columns(await _schema(web, base, table))
@@ -89,7 +88,7 @@ class AirtableAdapter(TokenAdapter):
         conditions: Mapping[str, str],
     ) -> adapter.Downloaded:
         web = self._web(access)
-        base, _, table = checked_path(resource.external_id).partition("/")
+        base, _, table = contents.checked_path(resource.external_id).partition("/")
         if not table:
             raise adapter.ProviderProblem(
                 adapter.ProblemKind.UNSUPPORTED, "A base is not a table. Import its tables."

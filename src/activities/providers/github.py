@@ -9,7 +9,6 @@ from typing_extensions import override
 
 from activities.providers import adapter, contents
 from activities.providers import web as provider_web
-from activities.providers.contents import FirstNames, checked_path, name_of
 from activities.sources.requests import linked
 from models.core.base import JsonObject
 from models.sources.external_resources.rules import resources as external_resources
@@ -159,7 +158,7 @@ class GithubAdapter(provider_web.TokenAdapter):
             sha = provider_web.text_of(payload.get("sha")) or "HEAD"
             url = web.url("repos", place.owner, place.name, "git", "trees", sha)
             entries = provider_web.objects((await web.json(url)).get("tree"))
-        page = FirstNames[external_resources.ProviderResource](listing)
+        page = contents.FirstNames[external_resources.ProviderResource](listing)
         for entry in entries:
             made = _entry(place, {**entry, "path": _below(place, entry)})
             if made is not None:
@@ -205,7 +204,7 @@ def _listed(answer: OutboundResponse) -> list[dict[str, Any]]:
 
 def _place(external_id: str) -> _Place:
     repository, _, issue = external_id.partition("#")
-    parts = checked_path(repository).split("/", 2)
+    parts = contents.checked_path(repository).split("/", 2)
     if len(parts) < 2 or (issue and (len(parts) > 2 or not issue.isdecimal())):
         raise provider_web.no_such_resource()
     return _Place(parts[0], parts[1], parts[2] if len(parts) > 2 else "", issue)
@@ -218,7 +217,7 @@ def _contents(web: provider_web.Web, place: _Place) -> str:
 
 def _below(place: _Place, entry: Mapping[str, Any]) -> str:
     """The path of an entry: a directory's says it whole, a tree's from the tree."""
-    name = name_of(str(entry.get("path") or ""))
+    name = contents.name_of(str(entry.get("path") or ""))
     return f"{place.path}/{name}" if place.path else name
 
 
@@ -257,7 +256,7 @@ def _entry(place: _Place, payload: Mapping[str, Any]) -> external_resources.Prov
     return adapter.listed(
         externalType=external_type,
         externalId=f"{place.repository}/{path}",
-        name=name_of(path),
+        name=contents.name_of(path),
         surfaceKind=kind.value,
         capabilities=[*able, external_resources.Capability.WATCH.value]
         if mime_type is None

@@ -26,7 +26,6 @@ from models.automation.incidents import queries as incidents
 from models.content.files import queries as files
 from models.content.grants import holds_grant
 from models.content.items import queries as items
-from models.content.items.queries import PlacementOf
 from models.core.access import rules as access_rules
 from models.core.access.queries import WorkspaceOf
 from models.core.secret_keys import require_keys
@@ -298,7 +297,7 @@ def prefetches_of(operation: Operation, request: ApiRequest) -> Sequence[Prefetc
         return ()
     resource_id = parse_id(request.path_params[access.parameter])
     find = _finder(access)
-    if resource_id is None or not isinstance(find, PlacementOf | WorkspaceOf):
+    if resource_id is None or not isinstance(find, items.PlacementOf | WorkspaceOf):
         return ()
     if access.prefetch is None:
         return (find.prefetch(resource_id),)

@@ -26,7 +26,6 @@ from models.automation.action_runs.tables import ACTION_RUNS, action_run
 from models.automation.automation_runs import calls, execution, slots
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN, RunStatus
-from models.automation.automation_runs.slots import append_restart, append_starts
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
 from models.automation.run_operations import commands as run_operation_commands
 from models.automation.run_operations.queries import RUN_OPERATIONS
@@ -126,12 +125,12 @@ class AutomationRuns(families.WorkFamily[AutomationRunRow]):
         self, work: UnitOfWork, row: AutomationRunRow, latest: families.Execution | None
     ) -> None:
         if row.status == RunStatus.QUEUED and (latest is None or latest.sleeps):
-            await append_starts(work, [row.id])
+            await slots.append_starts(work, [row.id])
         else:
             # The rows of earlier executions would show the run as waiting in places that no longer
             # exist.
             await calls.forget_executions(work, row.id)
-            await append_restart(work, row.id, families.next_restart(latest))
+            await slots.append_restart(work, row.id, families.next_restart(latest))
 
     @override
     async def close(

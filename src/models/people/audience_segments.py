@@ -26,7 +26,6 @@ from models.core.keys import Key
 from models.core.openapi import documented_as
 from models.core.pagination import Listed, PageRequest
 from models.core.repository import Bound
-from models.core.values import InvalidValueError, is_timezone
 from models.people.request_logs import request_log
 from models.people.users import app_user
 from models.people.workspaces import workspace, workspace_member
@@ -167,14 +166,14 @@ def _read_leaf(raw: grammar.RawLeaf, path: str, now: datetime) -> SegmentRule:
             (f"{path}.op", f"must be an operator of this fact: {', '.join(usable)}")
         )
     zone = raw.get("timezone")
-    if zone is not None and not (isinstance(zone, str) and is_timezone(zone)):
+    if zone is not None and not (isinstance(zone, str) and values.is_timezone(zone)):
         raise grammar.FilterError((f"{path}.timezone", "must be an IANA time zone"))
     here = ZoneInfo(zone or "UTC")
     try:
         return grammar.positive_leaf(
             grammar.Op(op), lambda one: _leaf(name, form, one, operand, now, here)
         )
-    except InvalidValueError as problem:
+    except values.InvalidValueError as problem:
         raise grammar.FilterError((f"{path}.value", str(problem))) from problem
 
 
@@ -187,7 +186,7 @@ def _leaf(
     here: ZoneInfo,
 ) -> FactLeaf:
     if isinstance(operand, list) and len(operand) > _MAX_OPERANDS:
-        raise InvalidValueError(f"must be a list of at most {_MAX_OPERANDS} values")
+        raise values.InvalidValueError(f"must be a list of at most {_MAX_OPERANDS} values")
     readers = {grammar.ValueForm.NUMBER: values.number, grammar.ValueForm.BOOLEAN: _truth}
     return FactLeaf(
         name,
@@ -217,7 +216,7 @@ def _form_of(operand: object) -> grammar.ValueForm:
 
 def _truth(value: object) -> bool:
     if not isinstance(value, bool):
-        raise InvalidValueError("must be true or false")
+        raise values.InvalidValueError("must be true or false")
     return value
 
 

@@ -14,14 +14,12 @@ from activities.turns import CallHeldError
 from activities.webhook_calls import Receiver, WebhookCall
 from models.automation.automation_runs.rules import NodeError
 from models.automation.automations.rules.graph import configs
-from models.automation.automations.rules.graph.configs import SendEmailConfig, SendWebhookConfig
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language import bindings
 from models.automation.secrets.store import secret_values
 from models.core.base import Id, JsonObject
 from models.core.http_requests import HIDDEN, Place, as_it_is, credentials_in, hidden
 from models.data.records import commands, queries
-from models.data.records.queries import QueryTooSlowError
 from models.data.records.shapes import CreateRecord, RecordDetail, UpdateRecord
 from models.data.views.queries import through_its_view
 from models.messages.notification_preferences import NotificationKind
@@ -63,7 +61,7 @@ class RecordNodes:
         query = await through_its_view(*place, config.query)
         found = await queries.ask_records(*place, query, self._keys)
         if found is None:
-            raise QueryTooSlowError
+            raise queries.QueryTooSlowError
         rest = found.model_dump(mode="json", by_alias=True, exclude={"records"})
         records = [record.to_json() for record in found.records]
         return invocation.NodeResult({"records": records, **rest, "count": len(records)})
@@ -149,7 +147,7 @@ async def send_email(
             "No mail server is configured. An operator can set WORKSPACE_SMTP_URL and"
             " WORKSPACE_SMTP_FROM.",
         )
-    config = SendEmailConfig.model_validate(node_http_request.storable(outgoing.parameters))
+    config = configs.SendEmailConfig.model_validate(node_http_request.storable(outgoing.parameters))
     domain = client.server.sender.rpartition("@")[2]
     message_id = f"<{derived_id('mail', outgoing.key)}@{domain}>"
     mail = Mail(
@@ -188,7 +186,7 @@ class WebhookNode:
         Raises NodeError for any other status, with the answer, and for an endpoint that takes
         nothing, and OutboundError when there is no answer.
         """
-        config = SendWebhookConfig.model_validate(outgoing.parameters)
+        config = configs.SendWebhookConfig.model_validate(outgoing.parameters)
         async with self._database.transaction() as work:
             receiver = await self._receiver(work, outgoing.workspace_id, config)
         call = WebhookCall(
@@ -208,7 +206,7 @@ class WebhookNode:
         return invocation.NodeResult({"webhookId": call.message_id, "status": response.status})
 
     async def _receiver(
-        self, work: UnitOfWork, workspace_id: Id, config: SendWebhookConfig
+        self, work: UnitOfWork, workspace_id: Id, config: configs.SendWebhookConfig
     ) -> Receiver:
         """An endpoint with its own secrets, or the URL with the workspace's."""
         if config.endpoint_id is None:

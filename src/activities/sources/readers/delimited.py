@@ -20,7 +20,6 @@ from typing import NamedTuple, TypeAlias
 from chardetng_py import detect
 
 from activities.sources.readers import table
-from activities.sources.readers.table import refuse
 from models.sources.tabular.rules.cells import Cell, cell
 from models.sources.tabular.rules.options import MAX_CELL_BYTES, ReadOptions, TableFormat
 from models.sources.tabular.rules.proposals import HEADER_SEARCH, header_row
@@ -75,7 +74,7 @@ def _checked(name: str) -> str:
         codecs.lookup(name)
         b"a".decode(name)
     except (LookupError, ValueError):
-        refuse(f"Unknown encoding {name}.")
+        table.refuse(f"Unknown encoding {name}.")
     return name
 
 

@@ -19,7 +19,6 @@ from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus
 from models.automation.automations import schedules
 from models.automation.automations import shapes as automation_shapes
 from models.automation.run_operations import commands as bulk_cancel
-from models.automation.run_overviews import RunOverview
 from models.automation.run_undos.commands import get_undo
 from models.automation.run_undos.queries import RunUndoDetail, UndoRun, list_undos
 from models.automation.waits.links import show_resume_urls
@@ -393,7 +392,7 @@ _OPEN = Access(credential="none", transaction=False)
 
 
 @pages_router.get(RUN_PAGE, access=READ_PAGE)
-async def get_run(request: ApiRequest) -> Data[RunOverview]:
+async def get_run(request: ApiRequest) -> Data[run_overviews.RunOverview]:
     """Get a run by its id alone, with the graph it executes and how far each node has come."""
     found = await run_overviews.overview(request.work, request.actor, request.ids["runId"])
     add_links(request.services.settings, found.run)

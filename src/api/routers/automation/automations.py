@@ -6,7 +6,6 @@ from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.automation import circuit_breakers
 from models.automation.automation_runs import canary_releases
 from models.automation.automations import commands, import_export, queries, shapes
-from models.automation.circuit_breakers import CircuitBreakerShape, SetCircuitBreaker, read_breaker
 from models.automation.secrets import store
 from models.core.access.rules import Level, Scope
 from models.workspace.targets import duplication
@@ -187,15 +186,15 @@ BREAKER = f"{AUTOMATION}/circuit-breaker"
 
 
 @router.get(BREAKER, access=READ)
-async def get_circuit_breaker(request: ApiRequest) -> Data[CircuitBreakerShape]:
+async def get_circuit_breaker(request: ApiRequest) -> Data[circuit_breakers.CircuitBreakerShape]:
     """Get the circuit breaker of an automation, its state and the number of queued runs."""
     return await _breaker_answer(request)
 
 
 @router.put(BREAKER, access=WRITE)
 async def set_circuit_breaker(
-    request: ApiRequest, body: SetCircuitBreaker
-) -> Data[CircuitBreakerShape]:
+    request: ApiRequest, body: circuit_breakers.SetCircuitBreaker
+) -> Data[circuit_breakers.CircuitBreakerShape]:
     """Add a circuit breaker to an automation, or change its numbers.
 
     After `failures` consecutive failures it opens: new runs are queued, as by a pause. After
@@ -208,16 +207,16 @@ async def set_circuit_breaker(
 
 
 @router.delete(BREAKER, access=WRITE)
-async def remove_circuit_breaker(request: ApiRequest) -> Data[CircuitBreakerShape]:
+async def remove_circuit_breaker(request: ApiRequest) -> Data[circuit_breakers.CircuitBreakerShape]:
     """Remove the circuit breaker of an automation; its queued runs start."""
     place = request.actor.workspace_id, request.ids["automationId"]
     await circuit_breakers.remove_breaker(request.work, *place)
     return await _breaker_answer(request)
 
 
-async def _breaker_answer(request: ApiRequest) -> Data[CircuitBreakerShape]:
+async def _breaker_answer(request: ApiRequest) -> Data[circuit_breakers.CircuitBreakerShape]:
     place = request.actor.workspace_id, request.ids["automationId"]
-    return Data(await read_breaker(request.work, *place))
+    return Data(await circuit_breakers.read_breaker(request.work, *place))
 
 
 secrets_router = Router(tags=["secrets"])

@@ -10,7 +10,6 @@ from models.automation import saved_run_filters
 from models.automation.run_comparisons import RunComparison, compare
 from models.automation.run_operations import commands, queries
 from models.automation.run_operations.rules import OPEN_OPERATION
-from models.automation.run_statistics import Grain, RunStatistics
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
 from models.core.values import InputMoment
@@ -26,11 +25,11 @@ router = Router(tags=["automation runs"])
 )
 async def get_run_statistics(
     request: ApiRequest,
-    by: Grain = Grain.HOUR,
+    by: statistics.Grain = statistics.Grain.HOUR,
     since: InputMoment | None = None,
     until: InputMoment | None = None,
     automation_id: QueryId | None = None,
-) -> Data[RunStatistics]:
+) -> Data[statistics.RunStatistics]:
     """Count the runs that ended, by outcome, with percentiles of durations and of queueing.
 
     The period is rounded to whole hours or days of UTC: by default the last 24 hours or 30 days,
@@ -43,10 +42,10 @@ async def get_run_statistics(
 @router.get(f"{AUTOMATION}/runs/statistics", access=replace(READ, heavy=True))
 async def get_automation_statistics(
     request: ApiRequest,
-    by: Grain = Grain.HOUR,
+    by: statistics.Grain = statistics.Grain.HOUR,
     since: InputMoment | None = None,
     until: InputMoment | None = None,
-) -> Data[RunStatistics]:
+) -> Data[statistics.RunStatistics]:
     """Count the runs of an automation that ended, as for a workspace."""
     over = statistics.span(request.work.now, by, since, until)
     automation_id = request.ids["automationId"]

@@ -21,7 +21,6 @@ from models.automation.waits import commands as wait_commands
 from models.automation.waits.commands import PublishEvent, Resumed, ResumeData, ResumeNode
 from models.automation.waits.links import read_resume_token
 from models.automation.webhooks import commands as webhook_commands
-from models.automation.webhooks.commands import receive
 from models.core.access.rules import Level, Scope
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
 from runtime import errors
@@ -133,7 +132,7 @@ async def call_webhook(request: ApiRequest) -> Data[webhook_commands.WebhookRece
         # It begins before the commit, so that no end is missed.
         wait = Wait(services.awaited, run_id)
         async with refusals_kept(request, hook):
-            receipt = await receive(
+            receipt = await webhook_commands.receive(
                 services.database, services.keys, hook, delivery_of(request), run_id
             )
     return answer(request, hook, receipt, wait)

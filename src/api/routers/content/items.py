@@ -11,7 +11,6 @@ from api.kernel.representations import RangeNotSatisfiableError, download
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, Limit, Router
 from models.content.files import commands as file_commands
 from models.content.files import queries as file_queries
-from models.content.files.queries import StoredFile
 from models.content.files.rules import UNKNOWN_TYPE
 from models.content.items import commands as tree
 from models.content.items import queries
@@ -20,7 +19,6 @@ from models.content.items.shapes import ItemDetail, ItemList, MoveItem, ParentFi
 from models.core.access.rules import Level, Scope
 from models.data.database_copies.copying import WAIT_SECONDS
 from models.workspace import search as search_queries
-from models.workspace.search import SearchResults, SearchText
 from models.workspace.share_links.content import open_asset
 from models.workspace.targets import duplication
 from models.workspace.targets import items as commands
@@ -159,8 +157,8 @@ search_router = Router(tags=["search"])
     access=Access(scopes=[Scope.RESOURCES_READ], level=Level.VIEW, cookie=True),
 )
 async def search(
-    request: ApiRequest, q: SearchText, limit: Limit = 30, cursor: Cursor = None
-) -> Data[SearchResults]:
+    request: ApiRequest, q: search_queries.SearchText, limit: Limit = 30, cursor: Cursor = None
+) -> Data[search_queries.SearchResults]:
     """Search the titles of items and records, newest first.
 
     Records are found with records:read only; what is archived is not found.
@@ -184,7 +182,7 @@ _ASSET = "/v1/assets/{fileId}/{assetToken}"
 )
 async def upload_file(
     request: ApiRequest, name: Annotated[str | None, Field(max_length=1000)] = None
-) -> Data[StoredFile]:
+) -> Data[file_queries.StoredFile]:
     """Store a file.
 
     Send its bytes as they are, with its name in `name` or `X-File-Name`, or as the only part, named
@@ -215,7 +213,7 @@ async def get_file() -> None:
     f"{_FILES}/{{fileId}}",
     access=Access(scopes=[Scope.FILES_WRITE], resource="file", level=Level.EDIT, idempotent=True),
 )
-async def delete_file(request: ApiRequest) -> Data[StoredFile]:
+async def delete_file(request: ApiRequest) -> Data[file_queries.StoredFile]:
     """Put a file in the trash for 30 days, with the item that places it; its URL stops at once."""
     file_id, keys = request.ids["fileId"], request.services.keys
     return Data(

@@ -8,11 +8,8 @@ from models.core.access.rules import Level, Scope
 from models.data import record_comments, record_templates
 from models.data.fields.queries import prefetched_schema
 from models.data.record_exports import exports
-from models.data.record_exports.exports import accept_export
-from models.data.record_exports.exports import cancel_export as cancel
 from models.data.record_exports.shapes import CreateExport, ExportDetail
 from models.data.records import commands, queries, shapes
-from models.data.records.queries import QueryTooSlowError
 from models.data.views.queries import through_its_view
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, UnsupportedError
@@ -111,7 +108,7 @@ async def list_records() -> None:
 
 
 async def _too_slow(_work: UnitOfWork, _last: bool) -> None:
-    raise QueryTooSlowError
+    raise queries.QueryTooSlowError
 
 
 @router.post(f"{RECORDS}/query", access=QUERY, errors=[UnsupportedError])
@@ -256,7 +253,7 @@ async def export_records(
     begins a formula is led by an apostrophe, which an import keeps.
     """
     actor, export_id, keys = request.actor, request.new_id, request.services.keys
-    await accept_export(request.work, actor, request.ids["databaseId"], export_id, body)
+    await exports.accept_export(request.work, actor, request.ids["databaseId"], export_id, body)
 
     async def poll(work: UnitOfWork, last: bool) -> ExportDetail | None:
         return await exports.export_outcome(work, actor, export_id, keys, last=last)
@@ -281,7 +278,7 @@ async def cancel_export(request: routing.ApiRequest) -> routing.Data[ExportDetai
 
     One that has begun is `cancelled` as soon as what it has written is removed.
     """
-    await cancel(request.work, request.actor, request.ids["exportId"])
+    await exports.cancel_export(request.work, request.actor, request.ids["exportId"])
     return await _shown(request)
 
 

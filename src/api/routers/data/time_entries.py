@@ -5,8 +5,6 @@ from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Level, Scope
 from models.core.values import InputMoment
 from models.data.time_entries import commands, queries, rules, shapes
-from models.data.time_entries.queries import EntryFilter
-from models.data.time_entries.rules import EntryStatus, TargetKind
 from runtime.errors import ConflictError, ConflictingMutationError
 
 router = Router(tags=["time entries"])
@@ -44,11 +42,11 @@ async def list_time_entries(  # noqa: PLR0917  # the filters of a list
     limit: Limit = 30,
     cursor: Cursor = None,
     user_id: QueryId | None = None,
-    target_kind: TargetKind | None = None,
+    target_kind: rules.TargetKind | None = None,
     target_id: QueryId | None = None,
     database_id: QueryId | None = None,
     field_id: QueryId | None = None,
-    status: EntryStatus | None = None,
+    status: rules.EntryStatus | None = None,
     since: InputMoment | None = None,
     until: InputMoment | None = None,
 ) -> Data[shapes.TimeEntryList]:
@@ -56,7 +54,7 @@ async def list_time_entries(  # noqa: PLR0917  # the filters of a list
 
     `since` and `until` bound when the entries started; the second is not included.
     """
-    wanted = EntryFilter(
+    wanted = queries.EntryFilter(
         user_id, target_kind, target_id, database_id, field_id, status, since, until
     )
     page = request.page("time_entries", limit, cursor, wanted)
@@ -78,7 +76,7 @@ async def summarize_time_entries(  # noqa: PLR0917  # the filters of a list
     limit: Limit = 30,
     cursor: Cursor = None,
     user_id: QueryId | None = None,
-    target_kind: TargetKind | None = None,
+    target_kind: rules.TargetKind | None = None,
     target_id: QueryId | None = None,
     database_id: QueryId | None = None,
     field_id: QueryId | None = None,
@@ -91,7 +89,7 @@ async def summarize_time_entries(  # noqa: PLR0917  # the filters of a list
     """
     zone = rules.read_zone(timezone)
     first, last = rules.read_days(first_day, last_day, request.work.now, zone)
-    wanted = EntryFilter(user_id, target_kind, target_id, database_id, field_id)
+    wanted = queries.EntryFilter(user_id, target_kind, target_id, database_id, field_id)
     page = request.page("time_summary", limit, cursor, group_by, first, last, timezone, wanted)
     asked = queries.Asked(group_by, zone, first, last)
     return Data(await queries.summarize(request.work, request.actor, page, wanted, asked))

@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.realtime import feeds
-from api.realtime.feeds import MOST_SINCE, PATH, connection_url, open_feed, resumed_at
 from models.core.access.rules import Scope
 from models.messages.realtime import Ticket, TicketStoreError, UnusableTicketError, mint
 from models.messages.webhook_endpoints import store
@@ -41,7 +40,7 @@ realtime_router = Router(tags=["realtime"])
 _FOLLOWED_BY_PAGE = timedelta(minutes=15)
 """Then a page asks for another ticket, which a session that was signed out does not get."""
 
-Since = Annotated[int, Field(ge=0, le=MOST_SINCE)]
+Since = Annotated[int, Field(ge=0, le=feeds.MOST_SINCE)]
 
 
 @realtime_router.post(
@@ -62,12 +61,12 @@ async def create_realtime_ticket(request: ApiRequest) -> Data[Ticket]:
     if request.cookie is not None:
         until = min(until, request.work.now + _FOLLOWED_BY_PAGE)
     minted = await mint(request.work, actor.workspace_id, actor.user_id, until)
-    url = connection_url(request.services.settings.public_url, minted.ticket)
+    url = feeds.connection_url(request.services.settings.public_url, minted.ticket)
     return Data(Ticket(ticket=minted.ticket, expires_at=minted.expires_at, url=url))
 
 
 @realtime_router.get(
-    PATH,
+    feeds.PATH,
     access=Access(credential="none", transaction=False),
     media_type="text/event-stream",
     errors=[UnusableTicketError, TicketStoreError, feeds.TooManyStreamsError],
@@ -83,9 +82,9 @@ async def open_realtime_stream(
     if visible to the member. The ticket can only be used once.
     """
     services = request.services
-    after = resumed_at(request, since)
+    after = feeds.resumed_at(request, since)
     services.streams.check(None)
-    feed = await open_feed(services.database, services.hub, ticket, feeds.EventFeed)
+    feed = await feeds.open_feed(services.database, services.hub, ticket, feeds.EventFeed)
     feed.cut_off = request.scope.get("extensions", {}).get(feeds.ABORT)
     events = feeds.with_keepalive(feed.events(services.hub, after))
     return feeds.EventStream(services.streams, feed.viewer.user_id, events)

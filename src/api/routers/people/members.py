@@ -2,7 +2,6 @@
 
 from api.kernel.routing import Access, Router, WholeLimit
 from models.content import grants
-from models.content.grants import item_access
 from models.core.access.rules import Level, Scope
 from models.people import api_keys, audience_segments, invitations, members
 from models.people.experiments import assignments, commands, queries
@@ -90,7 +89,7 @@ async def accept_invitation() -> None:
 @router.get(
     ITEM_ACCESS,
     access=Access(scopes=[Scope.RESOURCES_READ], resource="item", level=Level.MANAGE),
-    calls=item_access,
+    calls=grants.item_access,
 )
 async def get_item_access() -> None:
     """Get the access mode and the grants of an item."""

@@ -6,7 +6,6 @@ from models.core.base import Id
 from models.people import home_layouts, oauth_clients, release_notices, users, workspaces
 from models.people.oauth_clients import ChooseWorkspace, OauthClientId, OauthClientWorkspace
 from models.people.request_logs import list_audit_log
-from models.people.users import MyScopes
 from models.workspace import workspace_exports
 from models.workspace.usage import get_usage
 from runtime.errors import ConflictError, DeniedError, NotFoundError
@@ -20,7 +19,7 @@ async def get_me() -> None:
 
 
 @me_router.get("/v1/me/scopes", access=Access())
-async def get_my_scopes(request: ApiRequest) -> Data[MyScopes]:
+async def get_my_scopes(request: ApiRequest) -> Data[users.MyScopes]:
     """Get the scopes of the credential by workspace."""
     return Data(users.my_scopes(request.principal, request.roles))
 

@@ -14,7 +14,6 @@ from models.core.access.rules import Level, Scope
 from models.core.base import Id
 from models.sources.data_source_runs import acceptance, overviews, shapes
 from models.sources.data_source_runs import queries as run_queries
-from models.sources.data_source_runs.overviews import DataSourceDetail
 from models.sources.data_source_runs.reversal import accept_reversal
 from models.sources.data_source_runs.rules import family_of
 from models.sources.data_sources import commands, queries
@@ -42,7 +41,7 @@ WRITE = Access(
 )
 async def create_data_source(
     request: ApiRequest, body: queries.CreateDataSource
-) -> Data[DataSourceDetail]:
+) -> Data[overviews.DataSourceDetail]:
     """Create a data source.
 
     Without `targetDatabaseId` a database is made for its rows, which needs databases:write too.
@@ -68,7 +67,7 @@ async def get_data_source() -> None:
 @router.patch(DATA_SOURCE, access=WRITE, errors=[ConflictError])
 async def update_data_source(
     request: ApiRequest, body: queries.UpdateDataSource, if_match: IfUnchanged = None
-) -> Data[DataSourceDetail]:
+) -> Data[overviews.DataSourceDetail]:
     """Update a data source; its kind cannot change, and `config` is replaced as a whole.
 
     With the header `If-Match: <updatedAt>` one that was changed since is left as it is.
@@ -81,7 +80,7 @@ async def update_data_source(
 
 
 @router.delete(DATA_SOURCE, access=WRITE)
-async def delete_data_source(request: ApiRequest) -> Data[DataSourceDetail]:
+async def delete_data_source(request: ApiRequest) -> Data[overviews.DataSourceDetail]:
     """Put a data source into the trash with its item, for 30 days; its target stays."""
     data_source_id = request.ids["dataSourceId"]
     deleted = await commands.delete_data_source(request.work, request.actor, data_source_id)

@@ -22,7 +22,6 @@ from models.automation.actions.store import ActionRow, find_action
 from models.core.access.rules import Actor
 from models.core.base import Id, Input, JsonObject, Moment, Shape
 from models.core.lifecycle import commands as lifecycle
-from models.core.lifecycle.commands import require_place
 from models.core.lifecycle.lost_workers import waiting_for_worker_since
 from models.core.openapi import ID, MOMENT, TEMPORAL, TEXT, object_of
 from models.core.pagination import Page, PageRequest
@@ -273,7 +272,7 @@ async def accept(work: UnitOfWork, actor: Actor, action: ActionRow, request: Act
         return False
     await work.execute(sa.insert(action_step), _steps(actor.workspace_id, action, request.run_id))
     if node is None:
-        await require_place(work, actor, ACTION_RUNS, Family.ACTION_RUN)
+        await lifecycle.require_place(work, actor, ACTION_RUNS, Family.ACTION_RUN)
         summary = summary_of(action)
         start = start_request(action.id, summary)
         await lifecycle.start(work, Family.ACTION_RUN, actor.workspace_id, request.run_id, start)

@@ -10,7 +10,6 @@ from typing_extensions import TypeAliasType
 
 from models.automation.automation_runs.filters import WorkspaceRunQuery
 from models.core import base as core_base
-from models.core.base import Id
 from models.core.openapi import documented_as
 from models.core.pagination import Listed
 
@@ -56,7 +55,7 @@ class CheckResult:
     holds: bool
     message: str
     value: int | None = None
-    run_id: Id | None = None
+    run_id: core_base.Id | None = None
     pending_since: datetime | None = None
     """The time since which it would hold, where only the looks themselves know it."""
 

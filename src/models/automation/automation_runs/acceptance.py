@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from models.automation.automation_runs import rules, slots
 from models.automation.automation_runs.canary_releases import drawn_version
 from models.automation.automation_runs.cancellation import Slot, cancel_runs
-from models.automation.automation_runs.slots import admitted_intent, start_intent
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, AutomationRun, automation_run
 from models.automation.automations.rules.attributes import bound_attributes, filled_up
 from models.automation.automations.runnable_versions import RunnableVersion
@@ -288,9 +287,9 @@ def _with_start(
     """The columns of a run with the parameters of its start, and of its rest under a pause."""
     workspace_id, run_id = run["workspace_id"], run["subject_id"]
     if request.started_by_caller:
-        intent = admitted_intent(workspace_id, run_id)
+        intent = slots.admitted_intent(workspace_id, run_id)
     else:
-        intent = start_intent(
+        intent = slots.start_intent(
             workspace_id,
             run_id,
             version,

@@ -16,7 +16,6 @@ from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.execution import skip_nodes
 from models.automation.automation_runs.rules import MAX_REPLAYS, OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.run_header import automation_actor, executed_plan
-from models.automation.automation_runs.slots import accepted_start_request
 from models.automation.automation_runs.tables import AutomationRun, automation_run, node_run
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.attributes import Attributes
@@ -388,7 +387,7 @@ async def fire(work: UnitOfWork, automation_id: Id, due: datetime) -> DueRun | N
     accepted = await accept(work, actor, version, request)
     await keep(work, came(request.payload), {automation_id: accepted.judgement})
     run_id = accepted.run_id
-    start = await accepted_start_request(work, run_id)
+    start = await slots.accepted_start_request(work, run_id)
     status = await work.scalar(
         sa.select(automation_run.c.status).where(automation_run.c.id == run_id)
     )

@@ -11,7 +11,6 @@ from models.automation.automation_runs import node_queries, rules, shapes
 from models.automation.automation_runs.calls import called_run_id
 from models.automation.automation_runs.cancellation import open_tree
 from models.automation.automation_runs.execution import FAILURES, failure_run_id
-from models.automation.automation_runs.node_queries import unbegun_nodes
 from models.automation.automation_runs.tables import (
     IS_OPEN,
     AutomationRun,
@@ -111,7 +110,7 @@ async def detail(
     await node_queries.show_last_errors(work, actor, run_id, nodes)
     if not trimmed:
         begun = [node.id for node in nodes if not node.metadata.get("reused")]
-        nodes += await unbegun_nodes(work, run, begun)
+        nodes += await node_queries.unbegun_nodes(work, run, begun)
     return shapes.AutomationRunDetail(**_run_fields(run, metadata), node_runs=nodes)
 
 
@@ -126,7 +125,7 @@ async def accepted_detail(
         "trimmed": False,
     }
     return shapes.AutomationRunDetail(
-        **_run_fields(run, metadata), node_runs=await unbegun_nodes(work, run)
+        **_run_fields(run, metadata), node_runs=await node_queries.unbegun_nodes(work, run)
     )
 
 

@@ -18,7 +18,6 @@ from models.automation.automations import runnable_versions
 from models.automation.automations.queries import AUTOMATION
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, CostClass, NodeKind, shorten
 from models.automation.automations.rules.planner.plan import Plan
-from models.automation.automations.runnable_versions import RunnableVersion
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import ExpressionError
@@ -49,7 +48,7 @@ _KEPT = (
 _OF_NODES = ("mocks", "pinned", "only")
 """Options that name nodes. Nodes that the version does not have are left out of them."""
 
-RunVersion = tuple[RunnableVersion, Plan]
+RunVersion = tuple[runnable_versions.RunnableVersion, Plan]
 NodeEnds = Mapping[str, run_header.Reused]
 """The ends of the nodes of a run outside loops."""
 
@@ -58,7 +57,7 @@ NodeEnds = Mapping[str, run_header.Reused]
 class Retry:
     """A retry about to be accepted, and the nodes that it does not repeat: id, scope and kind."""
 
-    version: RunnableVersion
+    version: runnable_versions.RunnableVersion
     request: RunRequest
     reused: Sequence[tuple[str, str, str]]
 

@@ -14,13 +14,11 @@ from sqlalchemy.dialects.postgresql import Insert
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automations import graphs, runnable_versions, schedules, shapes, versions
-from models.automation.automations.graphs import check_named
 from models.automation.automations.queries import detail, summary
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.language.bindings import written
 from models.automation.automations.rules.triggers import kinds as trigger_kinds
 from models.automation.automations.rules.triggers.configs import parse_trigger_config
-from models.automation.automations.schedules import announce
 from models.automation.automations.tables import automation, webhook_secret_place
 from models.automation.automations.versions import Content, LockedAutomation, lock
 from models.content.items.commands import create_item_for, rename_item, trash_item
@@ -48,7 +46,7 @@ async def create_automation(
     content = None
     if body.graph is not None:
         content = Content(_trigger(body.trigger, body.trigger_config), body.graph)
-        await check_named(work, actor, body.graph)
+        await graphs.check_named(work, actor, body.graph)
     automation_id = new_id()
     item_id = await create_item_for(
         work,
@@ -110,7 +108,7 @@ async def update_automation(
     if body.graph is not None or body.trigger_config is not None or body.trigger is not None:
         before = await _current(work, actor, owner)
         if body.graph is not None:
-            await check_named(work, actor, body.graph, before.graph if before else None)
+            await graphs.check_named(work, actor, body.graph, before.graph if before else None)
         content = _changed(before, body.trigger, body.trigger_config, body.graph)
         await _draft(work, actor, owner, content)
     return await detail(work, actor, keys, automation_id)
@@ -345,13 +343,13 @@ async def automations_placed(
     work: UnitOfWork, workspace_id: Id, automation_ids: Sequence[Id]
 ) -> None:
     """Update schedules and subscriptions after items were trashed, archived or restored."""
-    await announce(work, automation.c.id.in_(automation_ids))
+    await schedules.announce(work, automation.c.id.in_(automation_ids))
     await subscribe_all(work, workspace_id, automation_ids)
 
 
 async def automations_closed(work: UnitOfWork, workspace_id: Id) -> None:
     """Stop the schedules of a deleted workspace."""
-    await announce(work, automation.c.workspace_id == workspace_id)
+    await schedules.announce(work, automation.c.workspace_id == workspace_id)
 
 
 async def rewrite_version(

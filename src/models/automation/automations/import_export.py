@@ -20,7 +20,6 @@ from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.language.bindings import written
 from models.automation.automations.rules.triggers.configs import parse_trigger_config
 from models.automation.automations.tables import automation, automation_graph, automation_version
-from models.automation.automations.versions import Content
 from models.content.items.joins import ITEM, live_item_of, live_items
 from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
@@ -137,7 +136,7 @@ def mapped(value: JsonValue, mapping: Mapping[str, str]) -> JsonValue:
     return value
 
 
-async def _named(work: UnitOfWork, actor: Actor, content: Content) -> list[NamedThing]:
+async def _named(work: UnitOfWork, actor: Actor, content: versions.Content) -> list[NamedThing]:
     ids = sorted(referenced_ids(content.graph, content.trigger_config))
     rows = await work.rows(
         live_items(actor.workspace_id, ITEM.id, ITEM.target_id, ITEM.kind, ITEM.title)

@@ -16,8 +16,6 @@ from models.content.items.joins import ITEM, live_item_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.schedules import commands, timetables
-from models.core.schedules.commands import ScheduleTable
-from models.core.schedules.timetables import PassedOver as ShownPassedOver
 from models.people.workspaces import live_workspace_of
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
@@ -93,7 +91,7 @@ def timing_of(trigger: trigger_kinds.ScheduleTrigger) -> timetables.Timing:
     )
 
 
-AUTOMATION_SCHEDULES = ScheduleTable(
+AUTOMATION_SCHEDULES = commands.ScheduleTable(
     automation,
     Family.AUTOMATION_SCHEDULE,
     _SCHEDULED,
@@ -158,7 +156,7 @@ async def preview_stored(
     )
     if row.trigger_config is None:
         raise ValidationError.at("triggerConfig", "The automation has no version yet.")
-    passed_over = ShownPassedOver(skipped=row.skipped_fires, missed=row.missed_fires)
+    passed_over = timetables.PassedOver(skipped=row.skipped_fires, missed=row.missed_fires)
     return _preview(configs.read_trigger(row.trigger_config), count, after or work.now, passed_over)
 
 
@@ -173,7 +171,7 @@ def _preview(
     trigger: trigger_kinds.TriggerConfig,
     count: int,
     after: datetime,
-    passed_over: ShownPassedOver | None = None,
+    passed_over: timetables.PassedOver | None = None,
 ) -> SchedulePreview:
     if not isinstance(trigger, trigger_kinds.ScheduleTrigger):
         raise ValidationError.at("triggerConfig.kind", "Only a schedule has due times.")

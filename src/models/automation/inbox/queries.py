@@ -17,7 +17,6 @@ from typing_extensions import override
 
 from models.automation.automations import runnable_versions
 from models.automation.automations.queries import AUTOMATION, automation_of, open_automations
-from models.automation.automations.runnable_versions import Dormancy
 from models.automation.inbox.rules import REASONS, WITH_RUN, EventOutcome, EventSource, KeptEvent
 from models.automation.inbox.store import inbox_event, inbox_outcome
 from models.core.access.rules import Actor, Level
@@ -106,7 +105,7 @@ class WhyNot(Shape):
 
     automation_id: Id
     since: Moment
-    blocked: Dormancy | None
+    blocked: runnable_versions.Dormancy | None
     events: int
     runs: int
     more: bool

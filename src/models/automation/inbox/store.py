@@ -21,7 +21,6 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
 
 from models.automation.inbox import rules
-from models.automation.inbox.rules import EventOutcome, EventSource
 from models.core.base import Id
 from models.core.purging import MAX_ROWS, Retention
 from runtime.database import UnitOfWork, Work
@@ -38,7 +37,7 @@ class InboxEvent(SQLModel, table=True):
 
     __tablename__ = "inbox_event"
     __table_args__ = (
-        one_of("source", EventSource),
+        one_of("source", rules.EventSource),
         sa.Index("ix_inbox_event_workspace_id_received_at_id", "workspace_id", "received_at", "id"),
         sa.Index("ix_inbox_event_received_at", "received_at"),
     )
@@ -57,8 +56,8 @@ class InboxOutcome(SQLModel, table=True):
 
     __tablename__ = "inbox_outcome"
     __table_args__ = (
-        one_of("source", EventSource),
-        one_of("outcome", EventOutcome),
+        one_of("source", rules.EventSource),
+        one_of("outcome", rules.EventOutcome),
         sa.Index(
             "ix_inbox_outcome_automation_id",
             *("workspace_id", "automation_id", "received_at", "event_id"),

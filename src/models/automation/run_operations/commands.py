@@ -25,7 +25,6 @@ from models.automation.waits.commands import check_size
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
-from models.core.lifecycle.commands import require_place
 from models.data.records.reverts import number_of_written_records
 from models.data.records.rules.reverts import Cause
 from runtime.database import UnitOfWork
@@ -164,7 +163,7 @@ async def _accept(
 async def _require_place(work: UnitOfWork, actor: Actor) -> None:
     """Raises TooMuchOpenError."""
     of_workspace = RUN_OPERATIONS.table.c.workspace_id == actor.workspace_id
-    await require_place(work, actor, RUN_OPERATIONS, Family.RUN_OPERATION, of_workspace)
+    await lifecycle.require_place(work, actor, RUN_OPERATIONS, Family.RUN_OPERATION, of_workspace)
 
 
 async def pause_operation(work: UnitOfWork, actor: Actor, operation_id: Id) -> None:

@@ -20,7 +20,6 @@ from models.automation.run_undos.queries import OutsideNode
 from models.automation.triggers.event_replays import ReplayEvent
 from models.core import base as core_base
 from models.core.access.rules import MANAGERS, Actor, Level
-from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable, indexes_of_work
 from models.core.lifecycle.lost_workers import with_worker_wait
 from models.core.openapi import documented_as
@@ -50,15 +49,15 @@ class RunOperation(SQLModel, table=True):
         *indexes_of_work("run_operation", rules.OPEN_OPERATION),
     )
 
-    id: Id = TableField(primary_key=True)
-    workspace_id: Id
-    actor_user_id: Id
+    id: core_base.Id = TableField(primary_key=True)
+    workspace_id: core_base.Id
+    actor_user_id: core_base.Id
     action: str
     status: str
     selection: dict[str, Any] = TableField(sa_type=JSONB)
     parameters: dict[str, Any] = TableField(sa_type=JSONB)
     rate: float | None = None
-    undoes_id: Id | None = None
+    undoes_id: core_base.Id | None = None
     execution: int
     selected: int
     total: int | None = None
@@ -92,13 +91,13 @@ class RunOperationResult(SQLModel, table=True):
         ),
     )
 
-    operation_id: Id = TableField(primary_key=True)
+    operation_id: core_base.Id = TableField(primary_key=True)
     position: int = TableField(primary_key=True)
-    workspace_id: Id
-    run_id: Id
+    workspace_id: core_base.Id
+    run_id: core_base.Id
     outcome: str | None = None
     reason: str | None = None
-    new_run_id: Id | None = None
+    new_run_id: core_base.Id | None = None
 
 
 run_operation = table_of(RunOperation)

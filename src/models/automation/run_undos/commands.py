@@ -18,7 +18,6 @@ from models.automation.run_undos.queries import run_undo
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.records import reverts
-from models.data.records.reverts import number_of_undone_records
 from models.data.records.rules.reverts import STAGES, Cause, Conflict, ConflictReason, Stage
 from runtime.database import UnitOfWork
 
@@ -230,7 +229,7 @@ async def _missing(work: UnitOfWork, actor: Actor, plan: UndoPlan) -> list[rever
 
 
 async def _finish(work: UnitOfWork, row: rules.RunUndoRow) -> rules.RunUndoRow:
-    reverted = await number_of_undone_records(work, row.workspace_id, row.id)
+    reverted = await reverts.number_of_undone_records(work, row.workspace_id, row.id)
     return await _move(work, row.id, {"completed_at": work.now, "reverted": reverted})
 
 

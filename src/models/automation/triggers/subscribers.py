@@ -16,7 +16,6 @@ from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automations import runnable_versions
 from models.automation.automations.queries import authors_of, item_of_automation
 from models.automation.automations.rules.triggers import kinds as trigger_kinds
-from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.inbox.rules import EventOutcome, Judgement
 from models.core.base import Id, JsonObject
 from models.data.fields.rows import find_fields
@@ -66,7 +65,7 @@ class Subscriber:
     """An automation that may run, with its live version."""
 
     workspace_id: Id
-    version: RunnableVersion
+    version: runnable_versions.RunnableVersion
     fields: FieldSpecs
     """The fields of its database, when it filters the changes of records."""
     dormant: EventOutcome | None = None
@@ -206,7 +205,7 @@ async def _subscriber_of(
     work: UnitOfWork,
     subscription: Subscription,
     workspace_id: Id,
-    version: RunnableVersion,
+    version: runnable_versions.RunnableVersion,
     dormant: EventOutcome | None = None,
 ) -> Subscriber | None:
     config = version.trigger_config

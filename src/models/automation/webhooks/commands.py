@@ -22,7 +22,6 @@ from models.automation.automations import runnable_versions
 from models.automation.automations.queries import AUTOMATION, GRAPH
 from models.automation.automations.rules.triggers.configs import read_trigger
 from models.automation.automations.rules.triggers.kinds import TriggerKind, WebhookTrigger
-from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.automations.tables import webhook_secret_place
 from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, Received, shortened
 from models.automation.inbox.store import keep, keeping_start, start_values
@@ -101,7 +100,7 @@ class RunWithoutAnswerError(errors.InternalError):
         super().__init__(f"The automation did not succeed. See run {run_id}.")
 
 
-class HookedVersion(RunnableVersion, Protocol):
+class HookedVersion(runnable_versions.RunnableVersion, Protocol):
     """A version that a webhook runs, with the sealed secrets that verify a call."""
 
     workspace_id: Id

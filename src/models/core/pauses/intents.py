@@ -15,7 +15,6 @@ from runtime.postgresql.schema import BELONGS_TO, Timestamp, one_of, partial_ind
 from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal import outbox
 from runtime.temporal.families import RESTARTS_IN_MEMO, Family
-from runtime.temporal.outbox import Intent
 from runtime.temporal.outbox import outbox as outbox_table
 
 _SUBJECT = ("workspace_id", "subject_id")
@@ -168,7 +167,7 @@ async def withdraw_intents(work: UnitOfWork, work_ids: Collection[Id]) -> frozen
             outbox.may_have_begun(_resting.request).label("may_have_begun"),
         )
     )
-    starts = (row for row in rows if row.intent == Intent.START)
+    starts = (row for row in rows if row.intent == outbox.Intent.START)
     return frozenset(row.work_id for row in starts if not row.may_have_begun)
 
 
@@ -224,7 +223,7 @@ def _unclaimed(holder: Pause) -> sa.Select[tuple[int]]:
         sa.select(outbox_table.c.id)
         .where(
             outbox_table.c.workspace_id == holder.workspace_id,
-            outbox_table.c.intent == Intent.START.value,
+            outbox_table.c.intent == outbox.Intent.START.value,
             outbox_table.c.family.in_([family.value for family in GATHERED]),
             outbox_table.c.attempts == 0,
             ~_outbox_request.has_key(RESTARTS_IN_MEMO),

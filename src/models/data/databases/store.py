@@ -15,7 +15,6 @@ from models.core.pagination import PageRequest
 from models.core.values import InvalidValueError, check_storable
 from models.data.databases import rules, shapes
 from models.data.databases.field_changes import add_fields
-from models.data.databases.shapes import DatabaseDetail, DatabaseList
 from models.data.fields import commands as field_commands
 from models.data.fields.queries import check_references, load_schema, shown_fields
 from models.data.fields.rows import DATABASE, DatabaseRow, live_databases
@@ -30,7 +29,7 @@ from runtime.errors import ConflictError, ValidationError
 from runtime.ids import new_id
 
 
-async def get_database(work: UnitOfWork, actor: Actor, database_id: Id) -> DatabaseDetail:
+async def get_database(work: UnitOfWork, actor: Actor, database_id: Id) -> shapes.DatabaseDetail:
     """A database with its fields and the views the actor sees. Raises `NotFoundError`."""
     statement = _details(actor.workspace_id).where(DATABASE.id == database_id)
     found = await work.one(statement, "database", of=_DatabaseWithItem)
@@ -39,7 +38,7 @@ async def get_database(work: UnitOfWork, actor: Actor, database_id: Id) -> Datab
     return _detail(found, fields, views)
 
 
-async def list_databases(work: UnitOfWork, actor: Actor, page: PageRequest) -> DatabaseList:
+async def list_databases(work: UnitOfWork, actor: Actor, page: PageRequest) -> shapes.DatabaseList:
     """The databases the actor sees, newest first."""
     statement = _details(actor.workspace_id).where(
         DATABASE.item_id.not_in(sa.select(closed_items(actor).c.id))
@@ -50,7 +49,7 @@ async def list_databases(work: UnitOfWork, actor: Actor, page: PageRequest) -> D
     database_ids = [row.id for row in result.items]
     fields = await shown_fields(work, actor.workspace_id, database_ids)
     views = await shown_views(work, actor, database_ids)
-    return DatabaseList.of(result, lambda row: _detail(row, fields, views))
+    return shapes.DatabaseList.of(result, lambda row: _detail(row, fields, views))
 
 
 class _DatabaseWithItem(Protocol):
@@ -68,8 +67,8 @@ def _details(workspace_id: Id) -> sa.Select[Any]:
 
 def _detail(
     row: _DatabaseWithItem, fields: dict[Id, list[FieldShape]], views: dict[Id, list[ViewShape]]
-) -> DatabaseDetail:
-    return DatabaseDetail.model_validate(
+) -> shapes.DatabaseDetail:
+    return shapes.DatabaseDetail.model_validate(
         {
             **columns_of(row),
             "order": row.position,

@@ -27,7 +27,6 @@ from models.data.fields.commands import of_live_databases
 from models.data.fields.queries import load_schema, require_edit
 from models.data.forms import queries, shapes
 from models.data.forms.rules import check_fields, default_fields, read_answers
-from models.data.forms.shapes import Questions
 from models.data.records.bundle import live_records
 from models.data.records.commands import create_record
 from models.data.records.shapes import CreateRecord, RecordDetail
@@ -378,7 +377,7 @@ async def rewrite_questions(
 
 
 _FILE = "forms.ndjson"
-_QUESTIONS = deferred_adapter(Questions)
+_QUESTIONS = deferred_adapter(shapes.Questions)
 
 
 def _forms(workspace_id: Id) -> sa.Select[Any]:

@@ -12,7 +12,6 @@ from models.core.base import Id
 from models.core.bundles import USER, BundleKind, Row, Stage
 from models.core.lifecycle.commands import WorkTable
 from models.data.time_entries import rules
-from models.data.time_entries.rules import EntryStatus
 from runtime.postgresql.schema import Timestamp, listed, one_of, partial_index, table_of
 from runtime.temporal.families import Family
 
@@ -129,7 +128,7 @@ def _rows(workspace_id: Id) -> sa.Select[Any]:
     seen = time_entry.c.item_id.in_(live_items(workspace_id, ITEM.id))
     return sa.select(time_entry).where(
         time_entry.c.workspace_id == workspace_id,
-        time_entry.c.status == EntryStatus.COMPLETED.value,
+        time_entry.c.status == rules.EntryStatus.COMPLETED.value,
         time_entry.c.deleted_at.is_(None),
         sa.or_(time_entry.c.item_id.is_(None), seen),
     )
@@ -141,7 +140,7 @@ def _problem(row: Row) -> str | None:
     Of other entries one at most may run for a person, and only executions, which no import starts,
     would end them.
     """
-    if row["status"] != EntryStatus.COMPLETED:
+    if row["status"] != rules.EntryStatus.COMPLETED:
         return f"status: only completed entries are imported; this one is {row['status']}."
     for name in ("endedAt", "closedAt", "durationMs"):
         if row.get(name) is None:

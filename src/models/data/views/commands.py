@@ -23,7 +23,6 @@ from models.data.views import shapes
 from models.data.views.queries import View, find_view, names_field, view
 from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
 from models.data.views.rules.manifest import read_manifest, without_field
-from models.data.views.shapes import Manifest
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError, PlatformError, ValidationError
 from runtime.ids import new_id
@@ -475,7 +474,7 @@ async def rewrite_manifest(
     )
 
 
-_MANIFEST = TypeAdapter(Manifest)
+_MANIFEST = TypeAdapter(shapes.Manifest)
 
 
 def _rows(workspace_id: Id) -> sa.Select[Any]:

@@ -13,7 +13,6 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
-from models.core.lifecycle.commands import WorkTable
 from models.messages.deliveries import rules
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
@@ -118,7 +117,7 @@ _PENDING = delivery.c.status == sa.literal_column(listed(rules.OPEN_DELIVERY))
 WAITING = _PENDING & ~delivery.c.executing
 EXECUTING = _PENDING & delivery.c.executing
 
-DELIVERIES = WorkTable(delivery, rules.DELIVERY_LIFECYCLE, family=Family.DELIVERY)
+DELIVERIES = lifecycle.WorkTable(delivery, rules.DELIVERY_LIFECYCLE, family=Family.DELIVERY)
 
 
 class DeliveryRow(Protocol):

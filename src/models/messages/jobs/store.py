@@ -11,7 +11,6 @@ from sqlmodel import Field, SQLModel
 from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
-from models.core.lifecycle.commands import WorkTable, require_place
 from models.core.purging import MAX_ROWS, purge
 from models.messages.jobs import rules
 from models.people.members import role_of
@@ -89,7 +88,7 @@ class Job(SQLModel, table=True):
 
 job = table_of(Job)
 
-JOBS = WorkTable(job, rules.JOB_LIFECYCLE, family=job.c.family)
+JOBS = lifecycle.WorkTable(job, rules.JOB_LIFECYCLE, family=job.c.family)
 
 
 class JobRow(Protocol):
@@ -240,7 +239,7 @@ async def accept_job(
         work, actor.workspace_id, actor.user_id, family, job_id, subject_id, input
     ):
         return False
-    await require_place(work, actor, JOBS, family, JOBS.table.c.family == family.value)
+    await lifecycle.require_place(work, actor, JOBS, family, JOBS.table.c.family == family.value)
     await start_job(work, family, actor.workspace_id, job_id, subject_id, summary)
     return True
 

@@ -25,7 +25,6 @@ from models.messages.deliveries.commands import DELIVERY, DeliveryRow, deliverie
 from models.messages.deliveries.lines import CircuitBody, circuits_of, forget_line, try_now
 from models.messages.deliveries.rules import OPEN_DELIVERY, DeliveryChannel, DeliveryStatus
 from models.messages.webhook_endpoints import rules
-from models.messages.webhook_endpoints.rules import DisabledReason, secret_place
 from models.messages.webhook_signing import SECRET_BYTES, secret_text
 from models.messages.workspace_events.log import head
 from models.messages.workspace_events.rules import EventType
@@ -48,7 +47,7 @@ class WebhookEndpoint(SQLModel, table=True):
     __table_args__ = (
         sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         sa.ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
-        one_of("disabled_reason", DisabledReason),
+        one_of("disabled_reason", rules.DisabledReason),
         sa.Index(
             "ix_webhook_endpoint_workspace_id_created_at_id", "workspace_id", "created_at", "id"
         ),
@@ -65,12 +64,12 @@ class WebhookEndpoint(SQLModel, table=True):
     disabled_reason: str | None = None
     failing_since: datetime | None = TableField(default=None, sa_type=Timestamp)
     sealed_secret: bytes = TableField(
-        sa_type=sa.LargeBinary, sa_column_kwargs=sealed(lambda row: secret_place(row.id))
+        sa_type=sa.LargeBinary, sa_column_kwargs=sealed(lambda row: rules.secret_place(row.id))
     )
     sealed_previous_secret: bytes | None = TableField(
         default=None,
         sa_type=sa.LargeBinary,
-        sa_column_kwargs=sealed(lambda row: secret_place(row.id)),
+        sa_column_kwargs=sealed(lambda row: rules.secret_place(row.id)),
     )
     previous_secret_until: datetime | None = TableField(default=None, sa_type=Timestamp)
     log_position: int = TableField(sa_type=sa.BigInteger)
@@ -109,7 +108,7 @@ class WebhookEndpointBody(Shape):
     event_types: list[EventType]
     enabled: bool
     disabled_at: Moment | None
-    disabled_reason: DisabledReason | None
+    disabled_reason: rules.DisabledReason | None
     failing_since: Moment | None
     circuit: CircuitBody
     previous_secret_until: Moment | None
@@ -319,7 +318,7 @@ def delivery_body(row: DeliveryRow, actor: Actor) -> WebhookDeliveryBody:
 
 def secrets_of(keys: KeyRing, row: WebhookEndpoint, now: datetime) -> list[bytes]:
     """The secrets that sign a call: the current one, and the one before it while that is good."""
-    place = secret_place(row.id)
+    place = rules.secret_place(row.id)
     secrets = [keys.unseal(row.sealed_secret, place)]
     until = row.previous_secret_until
     if row.sealed_previous_secret is not None and until is not None and now < until:

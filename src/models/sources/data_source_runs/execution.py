@@ -20,8 +20,6 @@ from models.data.records.upserts import hold_upserts
 from models.messages.jobs.rules import JobStatus
 from models.people.members import role_of
 from models.sources.data_source_runs import application, comparison, staging, targets
-from models.sources.data_source_runs.application import Application
-from models.sources.data_source_runs.comparison import SKIPPED, UNCHANGED, UPDATED, joining_sets
 from models.sources.data_source_runs.endings import RunEnd, RunOverError, end_run
 from models.sources.data_source_runs.rules import Stage, exceeds_guard
 from models.sources.data_source_runs.tables import (
@@ -95,7 +93,7 @@ async def apply_run(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
         unfilled=run.progress.get("unfilled", ()),
         anew=await targets.fills_new_field(work, run, schema, keys),
     )
-    applied = Application(
+    applied = application.Application(
         rows,
         actor,
         keys,
@@ -143,7 +141,7 @@ def counted(run: SourceRunRow, **counts: int) -> JsonObject:
 
 
 async def _compare_and_write(
-    work: UnitOfWork, run: SourceRunRow, applied: Application
+    work: UnitOfWork, run: SourceRunRow, applied: application.Application
 ) -> JsonObject:
     """Write what the comparison finds; gives the counts."""
     rows, plan = applied.rows, run.plan
@@ -160,7 +158,7 @@ async def _compare_and_write(
     if found_by_keys:
         await comparison.match_keys(work, rows, keys)
         counts = await comparison.count_changes(work, rows)
-    if counts.get(SKIPPED, 0):
+    if counts.get(comparison.SKIPPED, 0):
         await staging.reject_skipped(work, run)
     gone = await _removed(work, run, applied, matched)
     removals = 0
@@ -171,7 +169,7 @@ async def _compare_and_write(
     if inserted:
         await application.insert_new(work, applied, inserted)
     updated = 0
-    if counts.get(UPDATED, 0):
+    if counts.get(comparison.UPDATED, 0):
         updated = await application.update_changed(work, applied, found_by_keys=found_by_keys)
     if inserted or updated or removals:
         await application.derive(work, applied)
@@ -180,15 +178,15 @@ async def _compare_and_write(
         run,
         inserted=inserted,
         updated=updated,
-        unchanged=counts.get(UNCHANGED, 0) + counts.get(UPDATED, 0) - updated,
+        unchanged=counts.get(comparison.UNCHANGED, 0) + counts.get(comparison.UPDATED, 0) - updated,
         removed=removals,
-        skipped=counts.get(SKIPPED, 0),
+        skipped=counts.get(comparison.SKIPPED, 0),
         kept=kept_count,
     )
 
 
 async def _removed(
-    work: UnitOfWork, run: SourceRunRow, applied: Application, matched: int
+    work: UnitOfWork, run: SourceRunRow, applied: application.Application, matched: int
 ) -> tuple[Any, RemovedRows] | None:
     """The records to remove, and how; None when none are. Raises SourceProblem at the guard.
 
@@ -360,7 +358,7 @@ async def _is_as_left(work: UnitOfWork, last: SourceRunRow) -> bool:
             RECORD.deleted_at.is_(None),
         )
     )
-    async with joining_sets(work):
+    async with comparison.joining_sets(work):
         return bool(await work.scalar(statement) == _written(last.stats))
 
 

@@ -24,7 +24,6 @@ from models.sources.data_source_runs.queries import latest_runs, run_in_workspac
 from models.sources.data_source_runs.rules import OPEN_RUN
 from models.sources.data_source_runs.tables import SourceRunRow, data_source_run
 from models.sources.data_sources import queries
-from models.sources.data_sources.queries import SOURCE, data_source_label, placed_data_sources
 from models.sources.data_sources.rules import DataSourceKind, RemovedRows, Schedule, WriteMode
 from models.sources.outbound_limits.queries import waits_of
 from models.sources.tabular.rules.options import ErrorKind
@@ -33,11 +32,11 @@ from runtime.database import UnitOfWork, columns_of
 _run = data_source_run.c
 
 _visible_refresh = PlacementOf(
-    placed_data_sources()
-    .join(data_source_run, _run.data_source_id == SOURCE.id)
+    queries.placed_data_sources()
+    .join(data_source_run, _run.data_source_id == queries.SOURCE.id)
     .where(
         _run.id == sa.bindparam("id", type_=sa.Uuid),
-        _run.workspace_id == SOURCE.workspace_id,
+        _run.workspace_id == queries.SOURCE.workspace_id,
     )
 )
 
@@ -126,7 +125,7 @@ def _cut(text: str, room: int) -> str:
 async def _source(work: UnitOfWork, run: SourceRunRow) -> str:
     """The label of the data source; of an import, the name of what is read, or its host."""
     if run.data_source_id is not None:
-        label = await data_source_label(work, run.workspace_id, run.data_source_id)
+        label = await queries.data_source_label(work, run.workspace_id, run.data_source_id)
         return label or "a data source"
     config = run.plan["config"]
     if "fileId" in config:

@@ -16,7 +16,6 @@ from models.core.pagination import Page, PageRequest
 from models.core.repository import Repository
 from models.workspace.changes import rules, shapes
 from models.workspace.changes.differences import readable_kinds
-from models.workspace.changes.rules import CHANGE_LIFECYCLE, WAITING, ChangeSource, ChangeStatus
 from runtime.crypto import sealed
 from runtime.database import UnitOfWork
 from runtime.postgresql.schema import Timestamp, listed, one_of, table_of
@@ -46,8 +45,8 @@ class ChangeSet(SQLModel, table=True):
     __table_args__ = (
         sa.UniqueConstraint("workspace_id", "id"),
         sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        one_of("status", ChangeStatus),
-        one_of("source", ChangeSource),
+        one_of("status", rules.ChangeStatus),
+        one_of("source", rules.ChangeSource),
         sa.CheckConstraint(
             "sealed_credentials IS NULL OR completed_at IS NULL", name="closed_without_credentials"
         ),
@@ -58,7 +57,7 @@ class ChangeSet(SQLModel, table=True):
         sa.Index(
             "ix_change_set_expires_at",
             "expires_at",
-            postgresql_where=sa.text(f"status IN ({listed(WAITING)})"),
+            postgresql_where=sa.text(f"status IN ({listed(rules.WAITING)})"),
         ),
         sa.Index("ix_change_set_completed_at", "completed_at"),
     )
@@ -120,7 +119,7 @@ class DryRunChange(SQLModel, table=True):
 change_set = table_of(ChangeSet)
 dry_run_change = table_of(DryRunChange)
 
-CHANGE_SETS = WorkTable(change_set, CHANGE_LIFECYCLE)
+CHANGE_SETS = WorkTable(change_set, rules.CHANGE_LIFECYCLE)
 
 
 def _sees(actor: Actor) -> tuple[sa.ColumnElement[bool], ...]:

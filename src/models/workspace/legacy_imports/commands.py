@@ -11,7 +11,6 @@ from models.content.files.rules import Content
 from models.core.access.rules import Principal
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
-from models.core.lifecycle.commands import require_place_of
 from models.people.workspaces import is_open_workspace
 from models.workspace.legacy_imports import executions, queries, rules
 from runtime.crypto import KeyRing
@@ -67,7 +66,7 @@ async def _accept(
     }
     if await lifecycle.accept(work, queries.LEGACY_IMPORTS, row):
         own = queries.legacy_import_run.c.created_by_user_id == principal.user_id
-        await require_place_of(
+        await lifecycle.require_place_of(
             work, principal.user_id, queries.LEGACY_IMPORTS, Family.LEGACY_IMPORT, own
         )
         await executions.start_execution(work, run_id)

@@ -19,7 +19,6 @@ from google.protobuf.message import DecodeError
 from pydantic import JsonValue
 
 from models.core.expressions.rules import cel_text, checks, errors, syntax
-from models.core.expressions.rules.cel_text import names, tokens
 from models.core.expressions.rules.functions import FUNCTIONS
 from models.core.expressions.rules.json_values import ResultReader
 from models.core.problems import nearest_known
@@ -164,7 +163,7 @@ class Program:
         try:
             _check_size(library, text)
             self._compiled = library.compile(text)
-            if cel_text.COALESCE in names(text):
+            if cel_text.COALESCE in cel_text.names(text):
                 plain = cel_text.without_coalesce(text, surrounding.qualifiers)
                 self._compiled = library.compile(plain)
             serialized = self._compiled.serialize()
@@ -360,7 +359,7 @@ def _in_decimals(surrounding: Environment, serialized: bytes) -> cel.Expression 
 
 def _check_size(library: cel.Env, text: str) -> None:
     """Raises ExpressionError for a text that takes long to compile, though it is short."""
-    optional_maps = sum(token.text in ("optMap", "optFlatMap") for token in tokens(text))
+    optional_maps = sum(token.text in ("optMap", "optFlatMap") for token in cel_text.tokens(text))
     if optional_maps > MOST_OPTIONAL_MAPS:
         raise errors.ExpressionError(
             f"The expression calls optMap or optFlatMap more than {MOST_OPTIONAL_MAPS} times."

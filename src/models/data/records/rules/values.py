@@ -18,7 +18,6 @@ from models.data.fields.rules.values import KIND_RULES, default_value, is_plain,
 from models.data.fields.shapes import MAX_OPTIONS
 from runtime.errors import Detail, ValidationError
 from runtime.postgresql import copy_format
-from runtime.postgresql.copy_format import LENGTH, LENGTH_OF_JSON
 
 MAX_PROBLEMS = 20
 
@@ -317,7 +316,7 @@ COPIED_COLUMNS = (
     "title",
     "data",
 )
-_UUID = LENGTH.pack(16)
+_UUID = copy_format.LENGTH.pack(16)
 
 
 def lead_of_copies(actor: Actor, database_id: Id, now: datetime) -> bytes:
@@ -338,9 +337,9 @@ def copied_record(lead: bytes, record_id: int, title: str, values: bytes) -> byt
     parts = (
         lead,
         record_id.to_bytes(16),
-        LENGTH.pack(len(written)),
+        copy_format.LENGTH.pack(len(written)),
         written,
-        LENGTH_OF_JSON.pack(len(values) + 1, 1),
+        copy_format.LENGTH_OF_JSON.pack(len(values) + 1, 1),
         values,
     )
     return b"".join(parts)

@@ -21,7 +21,6 @@ from models.data.records.rules.values import GrowingField, copied_record, may_gr
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, Typed, shown_cell
 from models.sources.tabular.rules.formats import Conventions
 from runtime.postgresql import copy_format
-from runtime.postgresql.copy_format import LENGTH, LENGTH_OF_JSON
 
 Convert: TypeAlias = Callable[[Cell], field_specs.FieldValue | value_conversion.Lost]
 """Gives the stored form of a cell, None for an empty one, LOST for one that has none."""
@@ -456,7 +455,7 @@ class RowConversion:
 
 
 STAGED_COLUMNS = ("run_id", "position", "row_number", "identity", "digest", "title", "data")
-_BIGINT, _SHA256 = LENGTH.pack(8), LENGTH.pack(32)
+_BIGINT, _SHA256 = copy_format.LENGTH.pack(8), copy_format.LENGTH.pack(32)
 
 
 class Lines(Protocol):
@@ -515,9 +514,9 @@ class StagedLines:
             identity,
             _SHA256,
             digest,
-            LENGTH.pack(len(title)),
+            copy_format.LENGTH.pack(len(title)),
             title,
-            LENGTH_OF_JSON.pack(len(values) + 1, 1),
+            copy_format.LENGTH_OF_JSON.pack(len(values) + 1, 1),
             values,
         )
         return b"".join(parts)

@@ -18,7 +18,6 @@ from models.automation.automations.rules.graph.configs import JoinConfig
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, JoinMode, NodeKind, shorten
 from models.automation.automations.rules.graph.node_checks import edge_problems, node_problems
 from models.automation.automations.rules.graph.shapes import Graph, GraphEdge, GraphNode, Retry
-from models.automation.automations.rules.graph.structure import output_key_warnings
 from models.automation.automations.rules.language import bindings, static_reads
 from models.automation.automations.rules.planner.plan import Plan, PlanEdge, PlanNode, PlanRetry
 from models.automation.automations.rules.triggers.configs import read_trigger, trigger_problems
@@ -78,7 +77,7 @@ def compile_graph(graph: Graph, trigger_config: JsonObject, catalog: ReferenceCa
         ()
         if _is_too_long(graph)
         else (
-            *output_key_warnings(graph),
+            *structure.output_key_warnings(graph),
             *mail_warnings(graph, catalog),
         )
     )

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind, is_loop, shorten
 from models.automation.automations.rules.graph.shapes import Graph, GraphEdge, GraphNode
 from models.automation.automations.rules.language import static_reads
-from models.automation.automations.rules.language.static_reads import node_references
 from models.automation.automations.rules.planner import plan as planner_plan
 from models.core.base import JsonObject
 from models.core.problems import nearest_known
@@ -198,7 +197,7 @@ def reading_problems(graph: Graph, edges: Sequence[GraphEdge]) -> Iterator[tuple
     repeats = frozenset(node.id for node in graph.nodes if node.kind == NodeKind.REPEAT)
     steps = planner_plan.following(edges)
     for node in graph.nodes:
-        read = (node_references(node) or frozenset()) & home.keys()
+        read = (static_reads.node_references(node) or frozenset()) & home.keys()
         later = planner_plan.reached([node.id], steps) if read else {}
         around = {*planner_plan.enclosing(node.id, home), node.id}
         for read_id in sorted(read):

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 from models.core.filters import evaluation, grammar
-from models.core.filters.evaluation import meets
 from models.core.filters.operands import Condition, In, Range, Scalar, read_condition
 from models.core.problems import an
 from models.core.values import InvalidValueError, number, stored_moment, text
@@ -173,7 +172,7 @@ def leaf_holds(leaf: Leaf, stored_value: object) -> bool:
         value = []
     elif value is None and form is grammar.ValueForm.BOOLEAN and isinstance(leaf.condition, In):
         value = False
-    return meets(_bound(form, leaf.condition), value)
+    return evaluation.meets(_bound(form, leaf.condition), value)
 
 
 def has_form(field: FieldSpec, stored_value: object) -> bool:
