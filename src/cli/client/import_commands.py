@@ -7,7 +7,7 @@ from urllib.parse import quote
 import typer
 from rich.console import Console
 
-from cli.client.output import API_KEY, STATE_DIR, URL, Place, run_command
+from cli.client.output import Place, remote_command, run_command
 from cli.console import aside, say, terminal
 
 _Key = Annotated[
@@ -16,7 +16,9 @@ _Key = Annotated[
 ]
 
 
-def import_file(  # noqa: PLR0917  # options of a command line
+@remote_command
+def import_file(  # options of a command line
+    place: Place,
     file: Annotated[
         Path | None, typer.Argument(help="CSV, TSV, XLSX, XLS, ODS, JSON or NDJSON file.")
     ] = None,
@@ -30,15 +32,11 @@ def import_file(  # noqa: PLR0917  # options of a command line
     undo: Annotated[
         str | None, typer.Option(metavar="RUN", help="Undo an import, up to 7 days later.")
     ] = None,
-    state_dir: STATE_DIR = Path(".state"),
-    url: URL = None,
-    api_key: API_KEY = None,
 ) -> None:
     """Import a spreadsheet, and wait for the result.
 
     Imports all rows or none. Ctrl-C cancels the import. Exits with 1 on failure.
     """
-    place = (state_dir, url, api_key)
     if undo is not None:
         run_command(_undo(undo, place, terminal()))
         return
@@ -115,20 +113,19 @@ async def _undo(run_id: str, place: Place, console: Console) -> None:
     console.print(f"Undone: {reversal['reverted']:,} records.{kept}", soft_wrap=True)
 
 
+@remote_command
 def refresh(
+    place: Place,
     data_source: Annotated[str, typer.Argument(metavar="ID", help="ID of the data source.")],
     force: Annotated[
         bool, typer.Option("--force", help="Remove rows even if the removal limit is exceeded.")
     ] = False,
-    state_dir: STATE_DIR = Path(".state"),
-    url: URL = None,
-    api_key: API_KEY = None,
 ) -> None:
     """Refresh a data source, and wait for the result.
 
     Ctrl-C cancels the refresh without changes. Exits with 1 on failure.
     """
-    run_command(_refresh(data_source, force, (state_dir, url, api_key), terminal()))
+    run_command(_refresh(data_source, force, place, terminal()))
 
 
 async def _refresh(data_source: str, force: bool, place: Place, console: Console) -> None:
@@ -162,43 +159,44 @@ _WORKSPACE = Annotated[
 
 
 @legacy_import.command()
+@remote_command
 def upload(
+    place: Place,
     file: Annotated[Path, typer.Argument(help="Bundle file: zip or tar.zst.")],
-    state_dir: STATE_DIR = Path(".state"),
-    url: URL = None,
-    api_key: API_KEY = None,
 ) -> None:
     """Upload a bundle, validate it, and preview the import."""
     from cli.client.legacy_import_calls import upload_bundle
 
-    run_command(upload_bundle(file, (state_dir, url, api_key)))
+    run_command(upload_bundle(file, place))
 
 
 @legacy_import.command(name="list")
+@remote_command
 def list_newest(
-    state_dir: STATE_DIR = Path(".state"), url: URL = None, api_key: API_KEY = None
+    place: Place,
 ) -> None:
     """List the latest runs."""
     from cli.client.legacy_import_calls import list_runs
 
-    run_command(list_runs((state_dir, url, api_key)))
+    run_command(list_runs(place))
 
 
 @legacy_import.command()
+@remote_command
 def show(
+    place: Place,
     run: _RUN,
-    state_dir: STATE_DIR = Path(".state"),
-    url: URL = None,
-    api_key: API_KEY = None,
 ) -> None:
     """Follow a run until it ends or needs a decision, then print its result."""
     from cli.client.legacy_import_calls import show_run
 
-    run_command(show_run(run, (state_dir, url, api_key)))
+    run_command(show_run(run, place))
 
 
 @legacy_import.command()
+@remote_command
 def select(
+    place: Place,
     run: _RUN,
     workspace: _WORKSPACE,
     skip: Annotated[bool, typer.Option("--skip", help="Exclude the workspace instead.")] = False,
@@ -206,9 +204,6 @@ def select(
         str | None, typer.Option(metavar="ID", help="Import into this existing workspace.")
     ] = None,
     new: Annotated[bool, typer.Option("--new", help="Import into a new workspace.")] = False,
-    state_dir: STATE_DIR = Path(".state"),
-    url: URL = None,
-    api_key: API_KEY = None,
 ) -> None:
     """Include or exclude a workspace, or set its target, before approval."""
     from cli.client.legacy_import_calls import decide_workspace
@@ -218,88 +213,84 @@ def select(
     body: dict[str, Any] = {"selected": not skip}
     if into is not None or new:
         body["targetWorkspaceId"] = into
-    run_command(decide_workspace(run, workspace, None, body, (state_dir, url, api_key)))
+    run_command(decide_workspace(run, workspace, None, body, place))
 
 
 @legacy_import.command()
+@remote_command
 def check(
+    place: Place,
     run: _RUN,
-    state_dir: STATE_DIR = Path(".state"),
-    url: URL = None,
-    api_key: API_KEY = None,
 ) -> None:
     """Repeat the dry run for the selected workspaces."""
-    _decide(run, "dry-run", {}, (state_dir, url, api_key))
+    _decide(run, "dry-run", {}, place)
 
 
 @legacy_import.command()
+@remote_command
 def approve(
+    place: Place,
     run: _RUN,
     note: Annotated[str | None, typer.Option(help="Note about the decision.")] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(metavar="WORKSPACE", help="Import only this workspace. Repeatable."),
     ] = None,
-    state_dir: STATE_DIR = Path(".state"),
-    url: URL = None,
-    api_key: API_KEY = None,
 ) -> None:
     """Approve a validated run, so that it can be started."""
     body = {} if note is None else {"note": note}
-    _decide(run, "approve", body, (state_dir, url, api_key), only, "selectedWorkspaceIds")
+    _decide(run, "approve", body, place, only, "selectedWorkspaceIds")
 
 
 @legacy_import.command()
+@remote_command
 def start(
+    place: Place,
     run: _RUN,
-    state_dir: STATE_DIR = Path(".state"),
-    url: URL = None,
-    api_key: API_KEY = None,
 ) -> None:
     """Start an approved import, and wait for the result. Ctrl-C stops watching."""
-    _decide(run, "start", {}, (state_dir, url, api_key))
+    _decide(run, "start", {}, place)
 
 
 @legacy_import.command()
+@remote_command
 def retry(
+    place: Place,
     run: _RUN,
     workspace: _WORKSPACE,
-    state_dir: STATE_DIR = Path(".state"),
-    url: URL = None,
-    api_key: API_KEY = None,
 ) -> None:
     """Retry the import of a workspace from where it failed."""
     from cli.client.legacy_import_calls import decide_workspace
 
-    run_command(decide_workspace(run, workspace, "retry", {}, (state_dir, url, api_key)))
+    run_command(decide_workspace(run, workspace, "retry", {}, place))
 
 
 @legacy_import.command()
+@remote_command
 def cancel(
+    place: Place,
     run: _RUN,
     reason: Annotated[str | None, typer.Option(help="Reason.")] = None,
-    state_dir: STATE_DIR = Path(".state"),
-    url: URL = None,
-    api_key: API_KEY = None,
 ) -> None:
     """Cancel a run. Unfinished workspaces are rolled back."""
     body = {} if reason is None else {"reason": reason}
-    _decide(run, "cancel", body, (state_dir, url, api_key))
+    _decide(run, "cancel", body, place)
 
 
 @legacy_import.command()
+@remote_command
 def release(
+    place: Place,
     run: _RUN,
-    state_dir: STATE_DIR = Path(".state"),
-    url: URL = None,
-    api_key: API_KEY = None,
 ) -> None:
     """Publish the workspaces that were complete when a run was cancelled."""
-    _decide(run, "release", {}, (state_dir, url, api_key))
+    _decide(run, "release", {}, place)
 
 
 @legacy_import.command()
+@remote_command
 def rollback(
+    place: Place,
     run: _RUN,
     reason: Annotated[str, typer.Option(help="Reason.")],
     force: Annotated[
@@ -309,13 +300,10 @@ def rollback(
         list[str] | None,
         typer.Option(metavar="WORKSPACE", help="Roll back only this workspace. Repeatable."),
     ] = None,
-    state_dir: STATE_DIR = Path(".state"),
-    url: URL = None,
-    api_key: API_KEY = None,
 ) -> None:
     """Roll back an import, up to 30 days later. Edited data is kept."""
     body = {"reason": reason, "force": force}
-    _decide(run, "rollback", body, (state_dir, url, api_key), only, "workspaceIds")
+    _decide(run, "rollback", body, place, only, "workspaceIds")
 
 
 def _decide(

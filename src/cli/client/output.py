@@ -1,6 +1,7 @@
 """Output for a terminal: tables, JSON, pages, the lists they read, a run followed to its end."""
 
 import asyncio
+import inspect
 import json
 import sys
 import time
@@ -8,8 +9,9 @@ import webbrowser
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Concatenate, ParamSpec
 from urllib.parse import quote, urljoin
 
 import httpx2
@@ -201,6 +203,38 @@ API_KEY = Annotated[
 
 Place = tuple[Path, str | None, str | None]
 """State directory, URL and API key: the place of the platform."""
+
+P = ParamSpec("P")
+
+
+def take_options(
+    command: Callable[..., None], function: Callable[..., Any], shared: Callable[..., None]
+) -> None:
+    """Give a command the parameters of its function but the first, and the shared ones."""
+    _, *own = inspect.signature(function).parameters.values()
+    parameters = [*own, *inspect.signature(shared).parameters.values()]
+    # Typer reads both.
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+
+
+def remote_command(function: Callable[Concatenate[Place, P], None]) -> Callable[P, None]:
+    """The command of a function, with --state-dir, --url and --api-key after its own options."""
+
+    def shared(
+        state_dir: STATE_DIR = Path(".state"), url: URL = None, api_key: API_KEY = None
+    ) -> None:
+        raise NotImplementedError("only its parameters are read")
+
+    @wraps(function)
+    def command(*args: P.args, **given: P.kwargs) -> None:
+        own: dict[str, Any] = dict(given)
+        state_dir, url, api_key = map(own.pop, ("state_dir", "url", "api_key"))
+        function((state_dir, url, api_key), *args, **own)
+
+    take_options(command, function, shared)
+    return command
+
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""

@@ -1,7 +1,6 @@
 """Profiles: platforms by name, `workspace profile`, and the platform a command talks to."""
 
 import asyncio
-import inspect
 import json
 import os
 import re
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, NamedTuple, Param
 
 import typer
 
-from cli.client.output import INTERRUPTED
+from cli.client.output import INTERRUPTED, take_options
 from cli.console import StartError, aside, complain, reported, say, terminal
 
 if TYPE_CHECKING:
@@ -224,11 +223,7 @@ def client_command(
         profile, state_dir, as_json = map(own.pop, ("profile", "state_dir", "json"))
         run_command(function(Options((profile, state_dir), as_json), *args, **own))
 
-    _, *own_parameters = inspect.signature(function).parameters.values()
-    parameters = [*own_parameters, *inspect.signature(shared).parameters.values()]
-    # Typer reads both.
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    take_options(command, function, shared)
     return command
 
 
