@@ -30,6 +30,7 @@ KNOWN = {
     "data.fields.shapes": {
         "data.databases.rules",
         "data.fields.rules.new_fields",
+        "data.fields.rules.options",
         "data.records.rules.values",
         "sources.data_sources.rules",
         "sources.tabular.rules.columns",

@@ -9,7 +9,7 @@ from api.console.entered import Entered
 from api.console.forms import moved_row, pressed_row
 from api.console.records.entry import PREFIX, Entry, entry_of, is_typed, read_typed, retyped
 from models.core.base import Id, JsonObject
-from models.data.fields.rules import new_fields
+from models.data.fields.rules import options as field_options
 from models.data.fields.rules.fields import OPTION_KINDS, STORED_KINDS, FieldKind, FieldSpec, Option
 from models.data.fields.rules.settings import settings_model
 from models.data.fields.rules.value_conversion import as_text
@@ -31,7 +31,7 @@ class OptionRow:
 
     key: str = ""
     name: str = ""
-    color: str = new_fields.DEFAULT_COLOR
+    color: str = field_options.DEFAULT_COLOR
     group: str = _FIRST
     default: bool = False
 
@@ -50,13 +50,13 @@ def first_rows(kind: FieldKind) -> list[OptionRow]:
     """The rows of a new field."""
     if kind is not FieldKind.STATUS:
         return [OptionRow(), OptionRow()]
-    groups = {key: group for group, keys in new_fields.STATUS_GROUPS.items() for key in keys}
-    keys = new_fields.keys_of(
-        [(one.name, None) for one in new_fields.STATUS_OPTIONS], "option", "", []
+    groups = {key: group for group, keys in field_options.STATUS_GROUPS.items() for key in keys}
+    keys = field_options.keys_of(
+        [(one.name, None) for one in field_options.STATUS_OPTIONS], "option", "", []
     )
     return [
-        OptionRow(name=one.name, color=one.color or new_fields.DEFAULT_COLOR, group=groups[key])
-        for one, key in zip(new_fields.STATUS_OPTIONS, keys, strict=True)
+        OptionRow(name=one.name, color=one.color or field_options.DEFAULT_COLOR, group=groups[key])
+        for one, key in zip(field_options.STATUS_OPTIONS, keys, strict=True)
     ]
 
 
@@ -88,7 +88,7 @@ def typed_rows(texts: Mapping[str, str]) -> list[OptionRow]:
         OptionRow(
             key=row.get("key", ""),
             name=row.get("name", ""),
-            color=row.get("color", new_fields.DEFAULT_COLOR),
+            color=row.get("color", field_options.DEFAULT_COLOR),
             group=row.get("group", _FIRST),
             default="default" in row,
         )
@@ -113,7 +113,7 @@ def filled(rows: Sequence[OptionRow]) -> list[OptionRow]:
 
 def keyed(rows: Sequence[OptionRow]) -> list[OptionRow]:
     """The rows with the keys that the API gives to new options."""
-    keys = new_fields.keys_of([(row.name, row.key or None) for row in rows], "option", "", [])
+    keys = field_options.keys_of([(row.name, row.key or None) for row in rows], "option", "", [])
     return [replace(row, key=key) for row, key in zip(rows, keys, strict=True)]
 
 

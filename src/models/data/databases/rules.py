@@ -10,7 +10,7 @@ from models.core.problems import an
 from models.core.values import InvalidValueError
 from models.data.databases import shapes
 from models.data.fields.rules import fields as field_specs
-from models.data.fields.rules import new_fields as field_options
+from models.data.fields.rules import options as field_options
 from models.data.fields.rules.settings import read_settings
 from models.data.fields.rules.value_conversion import LOST, convert_value, convertible, option_names
 from models.data.fields.rules.values import default_text, default_value

@@ -16,7 +16,7 @@ from models.data.databases.store import create_database
 from models.data.fields.commands import await_schema, lock_fields, store_options
 from models.data.fields.queries import load_schema, require_edit
 from models.data.fields.rules.fields import TITLE_KEY, FieldSpec, FieldSpecs, Option, Schema
-from models.data.fields.rules.new_fields import new_options
+from models.data.fields.rules.options import new_options
 from models.data.fields.shapes import CreateField
 from models.sources.data_source_runs.rules import KnownColumn, KnownColumns
 from models.sources.data_source_runs.tables import (

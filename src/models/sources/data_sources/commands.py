@@ -21,7 +21,7 @@ from models.data.databases.shapes import CreateDatabase
 from models.data.databases.store import create_database
 from models.data.fields.queries import require_edit
 from models.data.fields.rules.fields import OPTION_KINDS, TITLE_KEY
-from models.data.fields.rules.new_fields import new_options
+from models.data.fields.rules.options import new_options
 from models.data.fields.rules.settings import read_settings
 from models.data.fields.shapes import CreateField
 from models.messages.jobs.rules import OPEN_JOB, JobStatus

@@ -13,7 +13,7 @@ from models.core.keys import first_free, slug
 from models.core.problems import an
 from models.core.values import InvalidValueError, text
 from models.data.fields.rules import fields as field_specs
-from models.data.fields.rules.new_fields import DEFAULT_COLOR
+from models.data.fields.rules.options import DEFAULT_COLOR
 from models.data.fields.rules.values import KIND_RULES, default_value, is_plain, value_form
 from models.data.fields.shapes import MAX_OPTIONS
 from runtime.errors import Detail, ValidationError
