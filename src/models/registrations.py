@@ -8,7 +8,7 @@ its line here.
 from models.automation.action_runs.execution import cancel_runs_of
 from models.automation.actions.store import check_visible, mail_actions
 from models.automation.automation_runs.canary_releases import AutomationVersions
-from models.automation.automation_runs.cancellation import on_run_end
+from models.automation.automation_runs.open_runs import on_run_end
 from models.automation.automation_runs.queries import find_due_waits_with, last_triggered_at
 from models.automation.automations.commands import automations_closed, automations_placed
 from models.automation.automations.graphs import find_mail_actions_with

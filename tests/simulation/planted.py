@@ -15,9 +15,9 @@ from activities.outbox.relay import Relay
 from cli.families import runs as family
 from models.automation.automation_runs import (
     acceptance,
-    cancellation,
     execution,
     node_writes,
+    open_runs,
     slots,
 )
 from models.automation.automation_runs.run_header import header_columns
@@ -106,7 +106,7 @@ def effects_are_committed_before_their_node(patch: Patch) -> None:
 
 
 def cancel_leaves_nodes_open(patch: Patch) -> None:
-    patch.setattr(cancellation, "close_nodes", _nothing)
+    patch.setattr(open_runs, "close_nodes", _nothing)
 
 
 def ends_leave_nodes_open(patch: Patch) -> None:
@@ -126,7 +126,7 @@ def cancel_closes_only_what_has_not_begun(patch: Patch) -> None:
 
 
 def cancel_keeps_the_slot(patch: Patch) -> None:
-    patch.setattr(cancellation, "slots", _with(slots, hand_on=_nothing))
+    patch.setattr(open_runs, "slots", _with(slots, hand_on=_nothing))
 
 
 def ends_keep_the_slot(patch: Patch) -> None:

@@ -134,8 +134,7 @@ class NodeBatch:
             async with self._database.statement() as work:
                 if part.answers:
                     work.answered.add(self._run.header.run_id)
-                run_id = self._run.header.run_id
-                if not await execution.write_nodes(work, run_id, part.rows):
+                if not await execution.write_nodes(work, self._run.header, part.rows):
                     raise rules.RunClosedError
             for (node_id, scope_key), output in part.outputs.items():
                 # Only after the write: the cache of open runs holds committed outputs alone.
@@ -154,7 +153,7 @@ class NodeBatch:
             ]
             leaves, began = run.plan.leaves(), run.header.started_at if self._begins else None
             return await execution.write_nodes_and_succeed(
-                work, run.header.run_id, leaves, part.rows, began
+                work, run.header, leaves, part.rows, began
             )
 
     @contextlib.asynccontextmanager
@@ -251,10 +250,23 @@ class NodeExecution:
             evaluating_for.set(run.header.workspace_id)
         node = run.graph.nodes[call.node_id]
         exit_codes.announce_step(f'Node "{node.label or node.id}"')
-        key = NodeKey(
-            run.header.workspace_id, run.header.run_id, call.node_id, call.scope_key, node.kind
-        )
-        return CalledNode(run, node, key)
+        header = run.header
+        place = (header.workspace_id, header.run_id, call.node_id, call.scope_key, node.kind)
+        return CalledNode(run, node, NodeKey(*place, header.graph_checksum))
+
+    async def _with_called(
+        self, call: NodeCall, work: Callable[[CalledNode], Awaitable[_Result]]
+    ) -> _Result:
+        """Do a node's work; once more if its run was moved to another graph (ADR 0170).
+
+        Raises RunClosedError.
+        """
+        try:
+            return await work(await self.called(call))
+        except rules.RunClosedError:
+            if not await self._runs.renew(uuid.UUID(call.run_id)):
+                raise
+        return await work(await self.called(call))
 
     async def guarded(
         self,
@@ -267,7 +279,7 @@ class NodeExecution:
         The reply for a closed run is CLOSED. Raises only what a repetition may mend.
         """
         try:
-            return await work(await self.called(call))
+            return await self._with_called(call, work)
         except rules.RunClosedError:
             return CLOSED
         except CrowdedError as error:
@@ -344,7 +356,7 @@ class NodeExecution:
             return await node.fail(failure.code, failure.message, kept_output(failure))
 
         try:
-            return await self.behind_gate(await self.called(call), body)
+            return await self._with_called(call, lambda node: self.behind_gate(node, body))
         except rules.RunClosedError:
             return CLOSED
 
@@ -367,7 +379,8 @@ async def _gated(
     exclusive: bool,
 ) -> _Result | NodeReply:
     key = invocation.key
-    before = await pass_gate(work, key.run_id, key.node_id, key.scope_key, exclusive=exclusive)
+    place = (key.run_id, key.node_id, key.scope_key, key.graph_checksum)
+    before = await pass_gate(work, *place, exclusive=exclusive)
     if (ended := ended_reply(before, key.kind)) is not None:
         return ended
     return await body(GatedNode(work, invocation, before))

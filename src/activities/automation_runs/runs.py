@@ -1,7 +1,8 @@
 """Open runs as this process keeps them in memory: header, graph, loops and outputs.
 
-Only committed and final values are kept, except for outputs that a batch is about to write. So an
-entry is never stale; a process that has none reads it from PostgreSQL.
+Only committed values are kept, except for outputs that a batch is about to write. They are final
+but for a run that waited and was moved to another graph: what writes a node then finds a closed
+gate, and reads the run anew. A process that has no entry reads it from PostgreSQL.
 """
 
 import json
@@ -215,8 +216,8 @@ def read_config(kind: str, parameters: JsonObject) -> LoopConfig:
 OpenLoops = LruCache[tuple[Id, protocol.NodeRef], OpenLoop]
 """The loops used last, by run and place."""
 
-Outputs = LruCache[tuple[Id, str, str], Any]
-"""The outputs used last, by run, node and scope."""
+Outputs = LruCache[tuple[Id, str, str, str], Any]
+"""The outputs used last, by run, graph, node and scope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +344,7 @@ class OpenRun:
             for scope in scopes:
                 output = self.unwritten.get((node_id, scope))
                 if output is None:
-                    output = self._outputs.known((self.header.run_id, node_id, scope))
+                    output = self._outputs.known(self._place(node_id, scope))
                 if output is not None:
                     outputs[node_id] = output
         return outputs
@@ -360,7 +361,10 @@ class OpenRun:
 
     def keep(self, node_id: str, scope_key: str, output: JsonObject) -> None:
         """Remember an output that is committed."""
-        self._outputs.keep((self.header.run_id, node_id, scope_key), output, output)
+        self._outputs.keep(self._place(node_id, scope_key), output, output)
+
+    def _place(self, node_id: str, scope_key: str) -> tuple[Id, str, str, str]:
+        return self.header.run_id, self.header.graph_checksum, node_id, scope_key
 
     def known_loop(self, ref: protocol.NodeRef) -> OpenLoop | None:
         """A loop that iterates, if this process has it."""
@@ -414,6 +418,18 @@ class RunCache:
         if len(self._runs) > self._capacity:
             self._runs.popitem(last=False)
         return run
+
+    async def renew(self, run_id: Id) -> bool:
+        """Read a run anew; True when it is open and executes another graph than before."""
+        before = self._runs.pop(run_id, None)
+        if before is None:
+            return False
+        async with self._database.statement() as work:
+            header = await run_header.load_header(work, run_id)
+        if header is None or header.graph_checksum == before.header.graph_checksum:
+            return False
+        await self.open(header)
+        return True
 
     def forget(self, run_id: Id) -> None:
         """The run has ended."""

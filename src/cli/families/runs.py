@@ -24,7 +24,7 @@ from models.automation.action_runs.rules import ActionRunStatus
 from models.automation.action_runs.store import start_request
 from models.automation.action_runs.tables import ACTION_RUNS, action_run
 from models.automation.automation_runs import calls, execution, slots
-from models.automation.automation_runs.cancellation import cancel_runs
+from models.automation.automation_runs.open_runs import cancel_runs
 from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN, RunStatus
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
 from models.automation.run_operations import commands as run_operation_commands

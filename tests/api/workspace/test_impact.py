@@ -8,6 +8,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import select, update
 
+from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.references import _Known
 from models.automation.automations.rules.graph.references import (
     REFERENCES_VERSION,
@@ -284,7 +285,7 @@ async def test_a_draft_is_rewritten_in_place(client: Client, space: Space) -> No
     assert now["triggerConfig"]["fieldKeys"] == ["cost"]
 
 
-async def test_open_runs_keep_a_field_from_being_renamed(client: Client, space: Space) -> None:
+async def test_running_runs_keep_a_field_from_being_renamed(client: Client, space: Space) -> None:
     made = await make_database(client, space, PRICE, STATUS)
     automation = await publish_doubling(client, space, made)
     run = f"{space.path}/automations/{automation['id']}/run"
@@ -292,6 +293,12 @@ async def test_open_runs_keep_a_field_from_being_renamed(client: Client, space: 
     answer = await ask(client, space, kind="field", id=field_of(made, "price")["id"])
     runs = [one for one in answer["places"] if one["kind"] == "automation_run"]
     assert {(one["runs"], one["state"]) for one in runs} == {(1, "open")}
+    async with space.database.transaction() as work:
+        await work.execute(
+            update(automation_run)
+            .where(automation_run.c.workspace_id == space.id)
+            .values(status="running")
+        )
     refused = await try_rename(client, made, "cost", rewrite=True)
     assert refused.status_code == 409
     assert "automation run Double" in refused.json()["message"]

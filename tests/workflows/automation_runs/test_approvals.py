@@ -16,14 +16,10 @@ from models.automation.waits.rules import (
     OwnRunError,
 )
 from models.core.access.rules import Role
-from models.data.databases.shapes import RenameField
-from models.data.fields.queries import load_catalog
 from models.messages.notifications.queries import notification
-from models.workspace.impact.fields import rename_field
-from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
+from runtime.errors import DeniedError, NotFoundError, ValidationError
 from tests.support.engine import Engine, by_node, graph, node
-from tests.support.triggers import Listening
-from tests.support.waits import all_of, approval, held, member, resume, waiting, ways
+from tests.support.waits import all_of, approval, member, resume, waiting, ways
 
 pytestmark = pytest.mark.takes(seconds=20)
 
@@ -342,39 +338,3 @@ async def test_an_approval_that_cannot_be_decided_is_not_published(
     with pytest.raises(ValidationError) as caught:
         await engine.publish(graph(node("ask", "approval", **config)))
     assert told in str(caught.value.message)
-
-
-async def test_a_waiting_run_reads_the_field_that_it_was_accepted_with(engine: Engine) -> None:
-    """What a waiting run has read, and what it reads next, have the keys of its own graph.
-
-    So a field that it names is not renamed before the run has ended.
-    """
-    goods = await Listening.within(engine.database, engine.actor)
-    await goods.create("A", price=7)
-    boss = await member(engine)
-    priced = {"filter": {"field": "price", "op": "gt", "value": 5}}
-    price = {"type": "node", "value": "read.records[0].data.price"}
-    content = graph(
-        held("ask", "approval", {"assignees": [str(boss.user_id)]}),
-        node("read", "query_records", databaseId=str(goods.table), query=priced),
-        node("take", "transform", output={"price": price}),
-        edges=[("ask", "read", "approved"), ("read", "take")],
-    )
-    place = await waiting(engine, content)
-    async with engine.database.transaction() as work:
-        fields = (await load_catalog(work, engine.actor.workspace_id, [goods.table]))[goods.table]
-    asked = RenameField(key="cost", rewrite=True)
-    field_id = fields["price"].id
-    with pytest.raises(ConflictError, match="Open runs or a canary use the field"):
-        async with engine.database.transaction() as work:
-            await rename_field(work, engine.actor, goods.table, field_id, asked)
-    await resume(engine, place, "ask", boss, **APPROVE)
-    run = await engine.ended(*place)
-    assert (run.status, by_node(run)["take"].output) == ("succeeded", {"price": 7})
-    async with engine.database.transaction() as work:
-        await rename_field(work, engine.actor, goods.table, field_id, asked)
-    run_id = await engine.start(place[0])
-    await engine.until(place[0], run_id, lambda one: one.status == "waiting")
-    await resume(engine, (place[0], run_id), "ask", boss, **APPROVE)
-    run = await engine.ended(place[0], run_id)
-    assert (run.status, by_node(run)["take"].output) == ("succeeded", {"price": 7})

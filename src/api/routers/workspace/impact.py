@@ -30,6 +30,7 @@ async def rename_field() -> None:
 
     The values of all records follow. With `rewrite` every place that `get_impact` lists gets the
     new key in the same transaction: the published version of an automation is replaced by a new one
-    with a note, a draft is edited. It is refused while open runs or a canary use the field. Without
+    with a note, a draft is edited. Runs that wait or are queued continue with the new key. It is
+    refused while a canary uses the field, or an open run that does more than wait. Without
     `rewrite` it is refused while anything but the layout of record pages names the field.
     """

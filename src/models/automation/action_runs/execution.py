@@ -15,7 +15,7 @@ from models.automation.action_runs import rules
 from models.automation.action_runs.tables import ACTION_RUNS, action_run, action_step
 from models.automation.actions.rules import ActionKind
 from models.automation.automation_runs import node_writes
-from models.automation.automation_runs.cancellation import cancel_runs
+from models.automation.automation_runs.open_runs import cancel_runs
 from models.automation.automation_runs.queries import RUN, run_of
 from models.automation.automation_runs.rules import ACTIVE_RUN, RunClosedError
 from models.automation.automation_runs.run_header import automation_actor

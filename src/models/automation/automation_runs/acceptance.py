@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from models.automation.automation_runs import rules, slots
 from models.automation.automation_runs.canary_releases import drawn_version
-from models.automation.automation_runs.cancellation import Slot, cancel_runs
+from models.automation.automation_runs.open_runs import Slot, cancel_runs
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, AutomationRun, automation_run
 from models.automation.automations.rules.attributes import bound_attributes, filled_up
 from models.automation.automations.runnable_versions import RunnableVersion

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from models.automation.automation_runs import queries, shapes, slots
 from models.automation.automation_runs.acceptance import RunRequest, accept, key_of
-from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.execution import skip_nodes
+from models.automation.automation_runs.open_runs import cancel_runs
 from models.automation.automation_runs.rules import MAX_REPLAYS, OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.run_header import automation_actor, executed_plan
 from models.automation.automation_runs.tables import AutomationRun, automation_run, node_run

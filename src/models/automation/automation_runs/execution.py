@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs import node_writes, rules, run_header, slots
 from models.automation.automation_runs.acceptance import RunRequest, accept, is_too_long
-from models.automation.automation_runs.cancellation import cancel_children
+from models.automation.automation_runs.open_runs import cancel_children
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
 from models.automation.automations import queries as automation_queries
 from models.automation.automations import runnable_versions
@@ -249,7 +249,9 @@ _WRITE_NODES = PreparedStatement(
     sa.insert(node_run).from_select(
         _BATCH_COLUMNS,
         _batch_rows(
-            _BATCH_GATE.where(node_writes.RUN_IS_OPEN).with_for_update(read=True).cte("gate")
+            _BATCH_GATE.where(node_writes.RUN_IS_OPEN, node_writes.EXECUTES_GRAPH)
+            .with_for_update(read=True)
+            .cte("gate")
         ),
     )
 )
@@ -258,7 +260,8 @@ _WRITE_NODES = PreparedStatement(
 def _writing_and_ending(*, begins: bool) -> PreparedStatement:
     passed = _MAY_BEGIN if begins else node_writes.RUN_IS_OPEN
     # The stronger lock: two executions that share the row would deadlock when both end the run.
-    gate = _BATCH_GATE.where(passed).with_for_update(key_share=True).cte("gate")
+    held = _BATCH_GATE.where(passed, node_writes.EXECUTES_GRAPH).with_for_update(key_share=True)
+    gate = held.cte("gate")
     is_listed = sa.exists().where(
         *(node_run.c[name] == _BATCH.c[name] for name in ("node_id", "scope_key")),
         node_run.c.run_id == gate.c.id,
@@ -309,19 +312,19 @@ def _node_identity(node_id: str, scope_key: str, kind: str) -> JsonObject:
     return {"node_id": node_id, "scope_key": scope_key, "node_kind": kind}
 
 
-async def write_nodes(work: Work, run_id: Id, rows: Sequence[JsonObject]) -> bool:
+async def write_nodes(work: Work, run: run_header.RunHeader, rows: Sequence[JsonObject]) -> bool:
     """Pass the gate and write the ends of nodes; False when the run is closed.
 
     The batch is written as a whole or not at all, behind the gate of its run
     (`node_writes.pass_gate`). One that finds a node written before raises the error of the
     database.
     """
-    return await _WRITE_NODES.execute(work, {"run_id": run_id, "nodes": _batch_text(rows)}) > 0
+    return await _WRITE_NODES.execute(work, _batch(run, rows)) > 0
 
 
 async def write_nodes_and_succeed(
     work: Work,
-    run_id: Id,
+    run: run_header.RunHeader,
     leaves: Sequence[str],
     rows: Sequence[JsonObject],
     began: datetime | None = None,
@@ -331,16 +334,16 @@ async def write_nodes_and_succeed(
     It is for runs that end alone (see `RunHeader`): nothing else follows. With `began` it is the
     begin of the run, too (ADR 0154): False also where it may not begin yet.
     """
-    parameters = {"run_id": run_id, "leaves": list(leaves), "now": work.now}
-    values = {**parameters, "nodes": _batch_text(rows)}
-    work.answered.add(run_id)
+    values = {**_batch(run, rows), "leaves": list(leaves), "now": work.now}
+    work.answered.add(run.run_id)
     if began is not None:
         return await _BEGIN_AND_SUCCEED.execute(work, {**values, "began": began}) > 0
     return await _WRITE_AND_SUCCEED.execute(work, values) > 0
 
 
-def _batch_text(rows: Sequence[JsonObject]) -> str:
-    return json.dumps(rows, ensure_ascii=False)
+def _batch(run: run_header.RunHeader, rows: Sequence[JsonObject]) -> JsonObject:
+    nodes = json.dumps(rows, ensure_ascii=False)
+    return {"run_id": run.run_id, "graph_checksum": run.graph_checksum, "nodes": nodes}
 
 
 log = structlog.get_logger()

@@ -52,6 +52,13 @@ RUN_IS_OPEN: sa.ColumnElement[bool] = sa.and_(
     automation_run.c.status == sa.func.any(sa.literal(rules.ACTIVE_RUN, sa.ARRAY(sa.Text))),
 )
 """The run of the parameter `run_id` is open: the gate, for statements that hold its row shared."""
+_GRAPH = sa.bindparam("graph_checksum", type_=automation_run.c.graph_checksum.type)
+EXECUTES_GRAPH: sa.ColumnElement[bool] = automation_run.c.graph_checksum == sa.func.coalesce(
+    _GRAPH, automation_run.c.graph_checksum
+)
+"""The run executes the graph of the writer. One that waits may be moved to another (`open_runs`),
+and processes keep graphs in memory."""
+_PASSES = sa.and_(RUN_IS_OPEN, EXECUTES_GRAPH)
 _OWN = sa.and_(
     node_run.c.run_id == automation_run.c.id,
     node_run.c.node_id == sa.bindparam("node_id"),
@@ -68,7 +75,7 @@ _GATE = (
         node_run.c.due_at,
     )
     .select_from(automation_run.outerjoin(node_run, _OWN))
-    .where(RUN_IS_OPEN)
+    .where(_PASSES)
 )
 # Shared, so that the nodes of a run write side by side; a cancel takes the row alone.
 _SHARED = PreparedStatement(_GATE.with_for_update(read=True, of=automation_run))
@@ -76,17 +83,25 @@ _EXCLUSIVE = PreparedStatement(_GATE.with_for_update(of=automation_run))
 
 
 async def pass_gate(
-    work: UnitOfWork, run_id: Id, node_id: str, scope_key: str, *, exclusive: bool = False
+    work: UnitOfWork,
+    run_id: Id,
+    node_id: str,
+    scope_key: str,
+    graph_checksum: str | None = None,
+    *,
+    exclusive: bool = False,
 ) -> NodeRow:
     """Enter an open run, whose row stays locked until the transaction ends.
 
-    `exclusive` is for callers that then change the run's own status. Raises RunClosedError.
+    `exclusive` is for callers that then change the run's own status. Raises RunClosedError, also
+    for a run that executes another graph than the given one.
 
     Cancel closes a run under the row's lock; a node holds that row shared while it writes, so a
     node either started before the cancel or never does.
     """
     gate = _EXCLUSIVE if exclusive else _SHARED
-    row = await gate.first(work, {"run_id": run_id, "node_id": node_id, "scope_key": scope_key})
+    place = {"run_id": run_id, "node_id": node_id, "scope_key": scope_key}
+    row = await gate.first(work, {**place, "graph_checksum": graph_checksum})
     if row is None:
         raise rules.RunClosedError
     return NodeRow(*row)
@@ -111,13 +126,17 @@ ERROR_LIMIT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class NodeKey:
-    """One node in one scope of a run; `began_at` is the time at which the caller began it."""
+    """One node in one scope of a run; `began_at` is the time at which the caller began it.
+
+    With `graph_checksum` it is written only while the run executes that graph.
+    """
 
     workspace_id: Id
     run_id: Id
     node_id: str
     scope_key: str
     kind: str
+    graph_checksum: str | None = None
     began_at: datetime = field(default_factory=utc_now, compare=False)
 
 
@@ -311,7 +330,7 @@ def _inserted(*names: str) -> PreparedStatement:
     """A new node run with these columns, if its run is open and it has none."""
     own = ("run_id", "node_id", "scope_key", "workspace_id", "node_kind", *names)
     values = sa.select(*(sa.bindparam(name, type_=node_run.c[name].type) for name in own))
-    behind_gate = values.where(RUN_IS_OPEN).with_for_update(read=True, of=automation_run)
+    behind_gate = values.where(_PASSES).with_for_update(read=True, of=automation_run)
     return PreparedStatement(
         upsert(node_run).from_select(own, behind_gate).on_conflict_do_nothing()
     )
@@ -321,7 +340,7 @@ _ENDED = ("status", "attempt", "outcome", "case_key", "output", "completed_at")
 _COMPLETE = _inserted(*_ENDED, "input", "started_at")
 _START = _inserted("status", "attempt", "input", "attempt_started_at", "started_at")
 
-_OPEN_RUN = sa.select(automation_run.c.id).where(RUN_IS_OPEN).with_for_update(read=True).cte("gate")
+_OPEN_RUN = sa.select(automation_run.c.id).where(_PASSES).with_for_update(read=True).cte("gate")
 
 _COMPLETE_STARTED = PreparedStatement(
     sa.update(node_run)
@@ -346,6 +365,7 @@ async def complete_with_gate(work: Work, key: NodeKey, completion: Completion) -
     """
     values = {
         **identity(key),
+        "graph_checksum": key.graph_checksum,
         "started_at": key.began_at,
         "input": None,
         **completion.values(),
@@ -359,7 +379,8 @@ async def start_with_gate(work: Work, key: NodeKey, inputs: JsonObject) -> bool:
     Returns False when nothing was written: the run is closed, or the node has begun before.
     """
     values = {**identity(key), **running(work, inputs, 1), "started_at": key.began_at}
-    return await _START.execute(work, values) > 0
+    gate = {"graph_checksum": key.graph_checksum}
+    return await _START.execute(work, {**values, **gate}) > 0
 
 
 async def complete_started(work: Work, key: NodeKey, completion: Completion) -> bool:
@@ -369,7 +390,8 @@ async def complete_started(work: Work, key: NodeKey, completion: Completion) -> 
     """
     values = {f"new_{name}": value for name, value in completion.values().items()}
     place = {"run_id": key.run_id, "of_node_id": key.node_id, "of_scope_key": key.scope_key}
-    return await _COMPLETE_STARTED.execute(work, {**place, **values}) > 0
+    gate = {"graph_checksum": key.graph_checksum}
+    return await _COMPLETE_STARTED.execute(work, {**place, **gate, **values}) > 0
 
 
 _node = node_run.c

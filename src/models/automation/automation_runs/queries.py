@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from models.automation.automation_runs import filters as automation_run_filters
 from models.automation.automation_runs import node_queries, rules, shapes
 from models.automation.automation_runs.calls import called_run_id
-from models.automation.automation_runs.cancellation import open_tree
 from models.automation.automation_runs.execution import FAILURES, failure_run_id
+from models.automation.automation_runs.open_runs import graphs_of_open_runs, open_tree
 from models.automation.automation_runs.tables import (
     IS_OPEN,
     AutomationRun,
@@ -433,40 +433,7 @@ def succeeded_at(run: sa.FromClause, node_id: str | None) -> sa.ColumnElement[bo
 
 
 async def run_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
-    """The graphs of open runs that may name a thing, each with the number of its runs.
-
-    A run keeps the graph it was accepted with: it can name what no version names any more.
-    """
+    """The graphs of open runs that may name a thing, each with the number of its runs."""
     forms = await references.forms_of(work, actor, sought)
-    run = automation_run.c
-    graph = (run.automation_id, run.automation_version_id, run.graph_checksum)
-    of_graph = (
-        sa.select(*graph, sa.func.count().label("runs"))
-        .where(run.workspace_id == actor.workspace_id, run.status.in_(rules.OPEN_RUN))
-        .group_by(*graph)
-        .subquery()
-    )
-    statement = (
-        sa.select(
-            of_graph.c.automation_id,
-            automation_queries.AUTOMATION.label,
-            automation_queries.AUTOMATION.item_id,
-            automation_queries.VERSION.id.label("version_id"),
-            automation_queries.VERSION.version,
-            sa.literal("open").label("state"),
-            of_graph.c.runs,
-            automation_queries.GRAPH.checksum,
-            automation_queries.GRAPH.trigger_config,
-        )
-        .join(*automation_queries.automation_of(of_graph))
-        .join(*automation_queries.version_of(of_graph))
-        .join(*automation_queries.graph_of(of_graph))
-        .where(references.has_one_of(references.texts_of(sought, forms)))
-        .order_by(
-            automation_queries.AUTOMATION.label,
-            of_graph.c.automation_id,
-            automation_queries.VERSION.version,
-        )
-    )
-    rows = await work.rows(statement, of=references.FoundGraph)
+    rows = await graphs_of_open_runs(work, actor, references.texts_of(sought, forms))
     return await references.definitions_of(work, actor, rows, forms)

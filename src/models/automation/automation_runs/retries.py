@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from models.automation.automation_runs import rules, run_header, slots
 from models.automation.automation_runs.acceptance import RunRequest, accept, concurrency_of, key_of
-from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.execution import skip_nodes, skip_nodes_of
+from models.automation.automation_runs.open_runs import cancel_runs
 from models.automation.automation_runs.queries import OPERATION, detail, load_run
 from models.automation.automation_runs.shapes import REDACTED_PATHS, AutomationRunDetail, RetryRun
 from models.automation.automation_runs.tables import AutomationRun, automation_run, node_run

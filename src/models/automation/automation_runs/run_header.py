@@ -53,7 +53,11 @@ def automation_actor(
 
 @dataclass(frozen=True, slots=True)
 class RunHeader:
-    """The columns of a run that never change once it has begun."""
+    """The columns of a run that no execution changes once it has begun.
+
+    `graph_checksum`, `trigger_payload` and `options` change while it waits, and nothing else, if it
+    is moved to another graph (`open_runs`).
+    """
 
     run_id: Id
     workspace_id: Id

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.automation.automation_runs import retries
-from models.automation.automation_runs.cancellation import cancel_runs
+from models.automation.automation_runs.open_runs import cancel_runs
 from models.automation.automation_runs.queries import RUN
 from models.automation.run_operations import queries, rules, selection
 from models.automation.run_undos.commands import UndoPlan, advance_undo, begin_undo, plan_undo

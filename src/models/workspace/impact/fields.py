@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.automation.actions.store import rewrite_config
+from models.automation.automation_runs.open_runs import NotWaitingError, move_waiting_runs
 from models.automation.automations.commands import rewrite_version
 from models.content.surfaces.commands import rewrite_block
 from models.core.access.rules import Actor
@@ -147,8 +148,9 @@ async def rename_field(
 ) -> FieldShape:
     """Rename the key of a field, in its records and, with `rewrite`, in all that names it.
 
-    Raises NotFoundError, what `rename_key` raises, and ConflictError while open runs or a canary
-    name it, and without `rewrite` while anything does.
+    Runs that wait continue with the new key. Raises NotFoundError, what `rename_key` raises, and
+    ConflictError while a canary or other open runs name it, and without `rewrite` while anything
+    does.
     """
     spec = await hold_field(work, actor, database_id, field_id)
     if spec.key != body.key:
@@ -161,7 +163,26 @@ async def rename_field(
         note = f"The field {spec.key} was renamed to {body.key}."
         for definition, references in _by_definition(namings):
             await _rewrite(work, actor, definition, references, body.key, note)
+        await _move_runs(work, actor, sought, body.key, namings)
     return await get_field(work, actor.workspace_id, database_id, field_id)
+
+
+async def _move_runs(
+    work: UnitOfWork,
+    actor: Actor,
+    sought: reference_rules.Sought,
+    key: str,
+    namings: Sequence[Naming],
+) -> None:
+    """Move open runs that name the field. Raises ConflictError unless all of them wait."""
+    try:
+        await move_waiting_runs(work, actor, sought, key)
+    except NotWaitingError:
+        runs = [one for one in namings if one.definition.runs]
+        raise ConflictError(
+            f"Open runs use the field, and not all of them wait: {_listed(runs)}."
+            " Wait until they end."
+        ) from None
 
 
 def _check(namings: Sequence[Naming], *, rewrite: bool) -> None:
@@ -171,19 +192,19 @@ def _check(namings: Sequence[Naming], *, rewrite: bool) -> None:
         raise ConflictError(
             f"The field is used by: {_listed(places)}. Rename it with rewrite to change them, too."
         )
-    running = [one for one in namings if one.definition.runs or one.definition.state == "canary"]
-    if running:
-        raise ConflictError(
-            f"Open runs or a canary use the field: {_listed(running)}. Wait until they end."
-        )
+    canaries = [one for one in namings if one.definition.state == "canary"]
+    if canaries:
+        raise ConflictError(f"A canary uses the field: {_listed(canaries)}. Wait until it ends.")
 
 
 def _by_definition(
     namings: Sequence[Naming],
 ) -> Sequence[tuple[reference_rules.Definition, Sequence[reference_rules.Reference]]]:
-    definitions = {id(one.definition): one.definition for one in namings}
+    """The definitions that name the field, each with its places; open runs are moved apart."""
+    named = [one for one in namings if not one.definition.runs]
+    definitions = {id(one.definition): one.definition for one in named}
     references: defaultdict[int, list[reference_rules.Reference]] = defaultdict(list)
-    for one in namings:
+    for one in named:
         references[id(one.definition)].append(one.reference)
     return [(definition, references[key]) for key, definition in definitions.items()]
 

@@ -14,8 +14,8 @@ from hypothesis.stateful import run_state_machine_as_test as run
 from sqlalchemy import delete, select
 
 from models.automation.automation_runs import execution
-from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.commands import run_now
+from models.automation.automation_runs.open_runs import cancel_runs
 from models.automation.automation_runs.retries import retry
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.shapes import RetryRun, RunNow

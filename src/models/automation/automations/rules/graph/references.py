@@ -311,6 +311,26 @@ def graph_references(
     return references
 
 
+@dataclass(frozen=True, slots=True)
+class StoredTypes:
+    """The types of what runs of a graph store: their payload, and the outputs of nodes."""
+
+    payload: typed_reads.Struct
+    _reader: "_GraphReader"
+
+    def output(self, node_id: str) -> typed_reads.ValueType:
+        """The type of the output of a node; of one that is not in the graph nothing is known."""
+        return self._reader.output(node_id) if node_id in self._reader.nodes else None
+
+
+def stored_types(
+    trigger_config: JsonObject, graph: JsonObject, forms: FormDatabases
+) -> StoredTypes:
+    """The types of what runs of a graph store."""
+    payload = trigger_type(trigger_config, forms)
+    return StoredTypes(payload, _GraphReader(graph, payload))
+
+
 @dataclass(slots=True)
 class _GraphReader:
     """Reads the nodes of a graph; the type of each output is found when it is read."""
