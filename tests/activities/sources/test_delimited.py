@@ -1,16 +1,23 @@
 """Delimited text as Excel, LibreOffice and RFC 4180 mean it."""
 
+import bz2
 import csv
+import gzip
 import io
+import lzma
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 
 from activities.sources.readers.opening import open_table
 from activities.sources.readers.table import Table
+from models.data.fields.rules.fields import FieldKind
+from models.sources.tabular.rules.columns import profiles
+from models.sources.tabular.rules.formats import Declared
 from models.sources.tabular.rules.options import ErrorKind, ReadOptions, SourceProblem, TableFormat
 
 ROWS = [("Nut, small", "1"), ("Bolt", "2")]
@@ -348,3 +355,38 @@ def test_a_table_that_was_written_reads_back_the_same(
     # A row of one empty cell is written as a quoted one.
     expected = [[each if each.strip() else None for each in row] for row in rows]
     assert [*map(list, table.rows())] == expected
+
+
+def test_an_apostrophe_before_a_formula_says_that_it_is_a_text(tmp_path: Path) -> None:
+    content = "'=Key,Own,Size\n'-5,''=1,'tis\n'+49 30,'-',-3\n"
+    assert grid(opened(tmp_path / "file", content)) == [
+        ["=Key", "Own", "Size"],
+        ["-5", "'=1", "'tis"],
+        ["+49 30", "'-'", "-3"],
+    ]
+
+
+@pytest.mark.parametrize("cell", ["'-5", "'+49301", "'-1e5", "'+3.5", "'-12:30"])
+def test_a_marked_text_is_no_number(tmp_path: Path, cell: str) -> None:
+    table = opened(tmp_path / "file", f"a,b\n{cell},-5\n{cell},-6\n")
+    columns = profiles(table.headers, table.rows(), Declared())
+    assert [column.kind for column in columns] == [FieldKind.TEXT, FieldKind.NUMBER]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (gzip.compress(b"a,b\n1,2\n"), "is compressed"),
+        (bz2.compress(b"a,b\n1,2\n"), "is compressed"),
+        (lzma.compress(b"a,b\n1,2\n"), "is compressed"),
+        (b"\x89PNG\r\n\x1a\n" + b"D" * 50, "is not text"),
+        (b"\xff\xd8\xff\xe0,JFIF\n1,2\n", "is not text"),
+        (b"%PDF-1.4\n1,2\n", "is not text"),
+        (b"SQLite format 3\0,\n1,2\n", "is not text"),
+    ],
+)
+@pytest.mark.parametrize("file_format", [TableFormat.CSV, TableFormat.TSV, TableFormat.JSON])
+def test_bytes_that_are_no_text_are_not_read_as_one(
+    tmp_path: Path, content: bytes, message: str, file_format: TableFormat
+) -> None:
+    assert message in problem(tmp_path / "file", content, format=file_format).message

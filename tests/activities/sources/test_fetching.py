@@ -158,6 +158,29 @@ async def test_every_style_of_pages_is_followed_to_the_last(
     assert (fetch.states[-1].pages, fetch.states[-1].rows) == (len(answers), 3)
 
 
+@pytest.mark.parametrize("following", [{"after": "z"}, ["z"]])
+async def test_a_cursor_that_is_no_value_is_refused(fetch: Fetcher, following: Any) -> None:
+    with pytest.raises(SourceProblem) as raised:
+        await fetch(cursor(1, following), **CURSOR)
+    assert raised.value.kind is ErrorKind.MAPPING
+    assert "$.meta.next is " in raised.value.message
+
+
+async def test_a_list_that_moved_is_named(fetch: Fetcher) -> None:
+    moved = reply(200, {"items": [{"n": 2}], "meta": {"next": None}})
+    problem = await fetch.problem(cursor(1, 2), moved, pagination=CURSOR["pagination"])
+    assert problem.message == (
+        "The response has no list at $.rows, where its rows were before. It has one at $.items."
+        " If they have moved, set jsonPath."
+    )
+
+
+@pytest.mark.parametrize("last", [None, "", False, 0, [], {}])
+async def test_a_cursor_without_a_value_is_that_of_the_last_page(fetch: Fetcher, last: Any) -> None:
+    assert numbers(await fetch(cursor(1, True), cursor(2, last), **CURSOR)) == [1, 2]
+    assert fetch.asked == ["", "after=true"]
+
+
 async def test_a_broken_fetch_continues_after_the_last_page(fetch: Fetcher) -> None:
     await fetch.problem(cursor(1, "b"), cursor(2, "c"), reply(503), **CURSOR)
     [*_, last] = fetch.states

@@ -20,7 +20,9 @@ from typing import NamedTuple, TypeAlias
 from chardetng_py import detect
 
 from activities.sources.readers import table
-from models.sources.tabular.rules.cells import Cell, cell
+from activities.sources.readers.encodings import SAMPLE, encoding_of
+from models.data.record_exports.rules import csv_text
+from models.sources.tabular.rules.cells import Cell, MarkedText, cell
 from models.sources.tabular.rules.options import MAX_CELL_BYTES, ReadOptions, TableFormat
 from models.sources.tabular.rules.proposals import HEADER_SEARCH, header_row
 from runtime.content_types import known_charset, spellings, widest
@@ -211,7 +213,13 @@ def _form(path: Path, options: ReadOptions) -> _Form:
 
 
 def _cells(line: list[str]) -> table.Row:
-    return [cell(value) for value in line]
+    return [cell(_text(value)) for value in line]
+
+
+def _text(value: str) -> str:
+    """A cell without the apostrophe of an export, which says that it is a text."""
+    text = csv_text(value) if value.startswith("'") else value
+    return value if text == value else MarkedText(text)
 
 
 def _is_blank(line: _Line) -> bool:
@@ -341,7 +349,10 @@ def _as_wide(line: list[str], width: int) -> table.Row:
         if any(value.strip() for value in line[width:]):
             table.refuse(f"A row has more than {width} cells: {', '.join(line)[:80]}…")
         line = line[:width]
-    cells: list[Cell] = [value if value and not value.isspace() else None for value in line]
+    cells: list[Cell] = [
+        (_text(value) if value[0] == "'" else value) if value and not value.isspace() else None
+        for value in line
+    ]
     return cells + [None] * (width - len(cells)) if len(cells) < width else cells
 
 

@@ -79,10 +79,18 @@ def inspect_page(
     value = _whole(page, options)
     rows, json_path = rows_in(value, options)
     count, present = _surveyed(rows, columns)
-    found = matches(read_query(cursor_path), value, _MAX_VISITED) if cursor_path is not None else []
+    return count, _cursor(value, cursor_path), present, json_path
+
+
+def _cursor(value: JsonValue, path: str | None) -> str | int | float | None:
+    """What names the next page; None where nothing does. Raises SourceProblem for an object."""
+    found = matches(read_query(path), value, _MAX_VISITED) if path is not None else []
     cursor = found[0] if found else None
-    cursor = cursor if isinstance(cursor, str | int | float) else None
-    return count, cursor, present, json_path
+    if isinstance(cursor, dict | list) and cursor:
+        kind = "a list" if isinstance(cursor, list) else "an object"
+        message = f"{path} is {kind} in the response. The cursor of the next page must be a value."
+        table.refuse(message, ErrorKind.MAPPING)
+    return "true" if cursor is True else cursor or None
 
 
 def _surveyed(rows: Iterable[Any], columns: Sequence[str]) -> tuple[int, list[str]]:
@@ -143,7 +151,9 @@ def _usual_rows(value: object, path: str) -> list[Any]:
         return []
     if len(matched) != 1 or not isinstance(matched[0], list):
         message = f"The response has no list at {path}, where its rows were before."
-        table.refuse(f"{message} If they have moved, set jsonPath.", ErrorKind.MAPPING)
+        _, now = _first_list(value) if isinstance(value, dict | list) else ([], None)
+        where = "" if now is None else f" It has one at {now}."
+        table.refuse(f"{message}{where} If they have moved, set jsonPath.", ErrorKind.MAPPING)
     return matched[0]
 
 

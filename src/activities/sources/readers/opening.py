@@ -5,6 +5,7 @@ else: no file is attached, no extension loaded, no setting changed. It is interr
 too long.
 """
 
+import re
 import sqlite3
 import time
 import zipfile
@@ -57,6 +58,15 @@ def check_archive(path: Path) -> int:
 _COMPOUND = b"\xd0\xcf\x11\xe0"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 """The stream of an encrypted workbook (MS-OFFCRYPTO 1.3.3)."""
+_LONGEST = 16
+_COMPRESSED = re.compile(
+    rb"\x1f\x8b\x08|BZh[1-9]1AY|\xfd7zXZ\x00|\x28\xb5\x2f\xfd|7z\xbc\xaf|Rar!\x1a"
+)
+"""The beginning of a file of gzip, bzip2, xz, zstd, 7-Zip or RAR."""
+_NO_TEXT = re.compile(
+    rb"%PDF-|\x89PNG\r\n|\xff\xd8\xff|GIF8[79]a|SQLite format 3\x00|PAR1[\x00-\x1f]|\{\\rtf|\x7fELF"
+)
+"""The beginning of a document, picture or database, whose bytes could be read as text."""
 _ZIP = b"PK\x03\x04"
 
 
@@ -80,11 +90,22 @@ def open_table(files: Sequence[Path], options: tabular_options.ReadOptions) -> T
     """The table in a file, or in the pages of JSON. Raises SourceProblem with what to change."""
     if options.query is not None:
         return read_sqlite(files[0], options)
-    if options.format in {tabular_options.TableFormat.JSON, tabular_options.TableFormat.NDJSON}:
-        return read_json(files, options)
     if options.format in tabular_options.WORKBOOKS:
         return read_workbook(files[0], options)
+    _check_is_text(files[0])
+    if options.format in {tabular_options.TableFormat.JSON, tabular_options.TableFormat.NDJSON}:
+        return read_json(files, options)
     return read_delimited(files[0], options)
+
+
+def _check_is_text(path: Path) -> None:
+    """Refuse content that is compressed, or no text at all."""
+    with path.open("rb") as file:
+        begin = file.read(_LONGEST)
+    if _COMPRESSED.match(begin):
+        refuse("The file is compressed. Unpack it first, or send it with Content-Encoding: gzip.")
+    if _NO_TEXT.match(begin):
+        refuse("The file is not text. Check its URL, or choose its format.")
 
 
 def _begin(path: Path) -> bytes:

@@ -148,7 +148,7 @@ def bounded(rows: Iterator[Row]) -> Iterator[Row]:
     for number, row in enumerate(rows, start=1):
         check_count(number)
         for value in row:
-            if type(value) is str and len(value) > _SHORT:
+            if isinstance(value, str) and len(value) > _SHORT:
                 check_cell(value)
         yield row
 

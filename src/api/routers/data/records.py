@@ -250,7 +250,7 @@ async def export_records(
 
     A long export is answered while it runs; `GET …/exports/{exportId}` shows its progress. CSV is
     RFC 4180 in UTF-8 with a byte order mark, and text whose first visible character is a sign that
-    begins a formula is led by an apostrophe, which an import keeps.
+    begins a formula is led by an apostrophe, which an import leaves out.
     """
     actor, export_id, keys = request.actor, request.new_id, request.services.keys
     await exports.accept_export(request.work, actor, request.ids["databaseId"], export_id, body)

@@ -32,6 +32,13 @@ Cell = str | int | float | bool | None
 
 _FORMULA_SIGNS = frozenset("=+-@\u2212")
 """Characters that begin a formula in a spreadsheet (OWASP, CSV Injection), by their plain form."""
+_MARK = "'"
+_MARKS_OF_QUOTED = {0: 2, 1: 1}
+"""The apostrophes that are written before a formula which ends with one, by those that it has.
+
+Others write `'-'` and mean it, so two mark a formula there, and one is a part of the text.
+"""
+_TEXT_OF_QUOTED = {marks: had for had, marks in _MARKS_OF_QUOTED.items()}
 _BREAKS = re.compile("[\t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 """Characters that may begin another cell or line, for not every reader minds quotation marks."""
 _ITEM = re.compile(r"[+-]\s")
@@ -180,10 +187,32 @@ def _is_json(text: str) -> bool:
 def csv_cell(cell: Cell) -> str:
     """A cell in CSV; text that a spreadsheet would read as a formula is led by an apostrophe."""
     if isinstance(cell, str):
-        return f"'{cell}" if _begins_formula(cell) else cell
+        marks, text = _parted(cell)
+        if not _begins_formula(text):
+            return cell
+        added = _MARKS_OF_QUOTED.get(marks, marks + 1) if text.endswith(_MARK) else marks + 1
+        return _MARK * added + text
     if isinstance(cell, bool):
         return "TRUE" if cell else "FALSE"
     return "" if cell is None else repr(cell)
+
+
+def csv_text(cell: str) -> str:
+    """The text that a cell of CSV was written for: without the apostrophe that leads a formula.
+
+    A cell such as `'-'` is in quotation marks of its file, and stays.
+    """
+    marks, text = _parted(cell)
+    if not marks or not _begins_formula(text):
+        return cell
+    left = _TEXT_OF_QUOTED.get(marks, marks - 1) if text.endswith(_MARK) else marks - 1
+    return _MARK * left + text
+
+
+def _parted(cell: str) -> tuple[int, str]:
+    """The number of apostrophes that lead a text, and what follows them."""
+    text = cell.lstrip(_MARK)
+    return len(cell) - len(text), text
 
 
 def _begins_formula(text: str) -> bool:

@@ -5,8 +5,10 @@ import io
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from models.data.record_exports.rules import csv_cell, is_number_of_a_sheet
+from models.data.record_exports.rules import csv_cell, csv_text, is_number_of_a_sheet
 
 SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u207a\u207b\u2212"
 UNSEEN = [
@@ -42,7 +44,7 @@ def test_a_sign_after_a_break_begins_a_formula_unless_it_begins_an_item(before: 
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "\u200b", "Tea", " Tea", "\u200bTea", "a=1", "'=1", "(-1)", "1-1", "é", "茶", "🙂+1"],
+    ["", " ", "\u200b", "Tea", " Tea", "\u200bTea", "a=1", "(-1)", "1-1", "é", "茶", "🙂+1"],
 )
 def test_other_text_is_written_as_it_is(text: str) -> None:
     assert csv_cell(text) == text
@@ -58,6 +60,30 @@ def test_a_formula_is_escaped_by_one_apostrophe_that_any_reader_can_remove() -> 
     csv.writer(written).writerows([csv_cell(text)] for text in texts)
     written.seek(0)
     assert [row[0].removeprefix("'") for row in csv.reader(written)] == texts
+
+
+@pytest.mark.parametrize("marks", ["", "'", "''", "'''", "'''''"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("=1", "+49 30", "-", "@me", "\t=1", " =1", "=A1&'", "-'", "='a'", "x\n=1", "\u2212 5'"),
+        *("", "tis", "quoted'", " ", "- milk\n- tea", "a\n- b'", "\n", "\n'"),
+    ],
+)
+def test_a_text_comes_back_from_its_cell(text: str, marks: str) -> None:
+    written = csv_cell(marks + text)
+    assert csv_text(written) == marks + text
+    assert not written or written[0] not in "=+-@\t\n"
+
+
+@given(st.text("'=+-@ \n\tax1\u200b\u2212"))
+def test_every_text_comes_back_from_its_cell(text: str) -> None:
+    assert csv_text(csv_cell(text)) == text
+
+
+@pytest.mark.parametrize("cell", ["'-'", "'=1'", "'tis", "'quoted'", "'", "''", "' ", "5'"])
+def test_an_apostrophe_that_marks_no_formula_stays(cell: str) -> None:
+    assert csv_text(cell) == cell
 
 
 @pytest.mark.parametrize(

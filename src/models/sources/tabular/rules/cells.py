@@ -27,6 +27,12 @@ class Amount(float):
         return amount
 
 
+class MarkedText(str):
+    """A text that its file marks as one: digits in it are no number."""
+
+    __slots__ = ()
+
+
 Typed: TypeAlias = (
     bool | int | float | date | datetime | time | timedelta | list[Any] | dict[str, Any]
 )

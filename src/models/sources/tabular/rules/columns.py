@@ -22,7 +22,7 @@ from models.data.fields.rules import value_conversion
 from models.data.fields.rules.fields import NUMERIC_KINDS, TITLE_KEY, FieldKind, FieldSpec
 from models.data.fields.shapes import MAX_OPTION_NAME
 from models.sources.tabular.rules import formats
-from models.sources.tabular.rules.cells import Amount, Cell, Percent, shown_cell
+from models.sources.tabular.rules.cells import Amount, Cell, MarkedText, Percent, shown_cell
 
 MAX_CHOICES = 12
 """Different texts that a column of choices has at most."""
@@ -221,8 +221,13 @@ class ColumnProfile:
             self.certain = True
             if isinstance(value, Amount) and value.currency:
                 self._note_currencies(value.currency)
-            return
+        else:
+            self._add_text(value)
+
+    def _add_text(self, value: str) -> None:
         self.texts += 1
+        if isinstance(value, MarkedText):
+            self._keep(frozenset())
         plain = value.strip()
         self.certain = self.certain or not formats.is_doubtful(plain)
         way = None
