@@ -1,5 +1,7 @@
 """The process that asks one PostgreSQL or MySQL server: read-only, bounded, ended by its parent."""
 
+import json
+import math
 import os
 import re
 import resource
@@ -9,6 +11,7 @@ import ssl
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from decimal import Decimal
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
@@ -19,6 +22,8 @@ import pymysql
 from psycopg import sql
 from psycopg.abc import Buffer
 from psycopg.types import datetime as moments
+from psycopg.types.json import set_json_loads
+from psycopg.types.string import TextLoader
 from pydantic_core import to_json
 from pymysql.constants import CR, ER
 from pymysql.cursors import SSCursor
@@ -91,12 +96,24 @@ def refuse_size(limit: str) -> NoReturn:
 
 
 def _plain(value: object) -> object:
+    """The value as JSON has it; a number that JSON has not is the text of it, such as `NaN`."""
     if isinstance(value, timedelta):
-        hours, rest = divmod(round(value.total_seconds()), 3_600)
-        return f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
+        return _clock(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return value.hex()
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(Decimal(value))
     return value
+
+
+def _clock(span: timedelta) -> str:
+    """A span of time as `H:MM:SS`, with the parts of a second that it has."""
+    minutes, rest = divmod(abs(span), timedelta(minutes=1))
+    parts = f".{rest.microseconds:06}".rstrip("0") if rest.microseconds else ""
+    sign = "-" if span < timedelta() else ""
+    return f"{sign}{minutes // 60:02}:{minutes % 60:02}:{rest.seconds:02}{parts}"
 
 
 def cursor_rows(fetch: Callable[[int], Sequence[Any]]) -> Iterator[Any]:
@@ -192,7 +209,12 @@ SELECT EXISTS (
 )
 """
 """Finds functions that connect to other servers, where a transaction that only reads may write."""
-_SETTINGS = {"DateStyle": "ISO, YMD", "TimeZone": "UTC", "lock_timeout": "10s"}
+_SETTINGS = {
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "lock_timeout": "10s",
+}
 _QUERY_ERRORS = frozenset({"0A", "21", "22", "25", "26", "34", "3D", "3F", "42", "44", "P0"})
 """Classes of errors that another query mends (PostgreSQL, Appendix A)."""
 
@@ -216,6 +238,9 @@ def fetch_from_postgresql(query: DatabaseQuery, path: Path) -> int:
             return _fetch_from_postgresql(connection, query, path)
     except psycopg.Error as error:
         raise _postgresql_problem(query, error) from None
+    except UnicodeDecodeError:
+        # Of a database without an encoding of its own (SQL_ASCII).
+        raise refused_query(query, "A text in the result is not encoded in UTF-8.") from None
 
 
 def _postgresql_parameters(query: DatabaseQuery) -> dict[str, Any]:
@@ -236,6 +261,7 @@ def _postgresql_parameters(query: DatabaseQuery) -> dict[str, Any]:
         "gssencmode": "disable",
         "connect_timeout": _POSTGRESQL_CONNECT_SECONDS,
         "application_name": "workspace",
+        "client_encoding": "utf8",
     }
 
 
@@ -255,6 +281,7 @@ def _fetch_from_postgresql(
         raise reaches_elsewhere(query)
     for kind, loader in _LOADERS.items():
         connection.adapters.register_loader(kind, loader)
+    set_json_loads(_exact_json, connection)
     with psycopg.RawServerCursor(connection, "source") as cursor:
         cursor.execute(sql.SQL(query.text), query.params or None)
         names = [column.name for column in cursor.description or ()]
@@ -287,6 +314,9 @@ class _MomentOfZone(moments.TimestamptzLoader):
 class _Interval(moments.IntervalLoader):
     @override
     def load(self, data: Any) -> Any:
+        # A month has no length of its own.
+        if b"mon" in bytes(data) or b"year" in bytes(data):
+            return bytes(data).decode()
         return _loaded(super().load, data)
 
 
@@ -298,7 +328,31 @@ def _loaded(load: Callable[[Buffer], object], data: Buffer) -> Any:
         return bytes(data).decode()
 
 
-_LOADERS = {"date": _Day, "timestamp": _Moment, "timestamptz": _MomentOfZone, "interval": _Interval}
+_AS_WRITTEN = (
+    # 24:00 and offsets with seconds, which Python does not have, and ranges.
+    *("time", "timetz"),
+    *("int4range", "int8range", "numrange", "daterange", "tsrange", "tstzrange"),
+    *("int4multirange", "int8multirange", "nummultirange", "datemultirange"),
+    *("tsmultirange", "tstzmultirange"),
+)
+_LOADERS = {
+    "date": _Day,
+    "timestamp": _Moment,
+    "timestamptz": _MomentOfZone,
+    "interval": _Interval,
+    **dict.fromkeys(_AS_WRITTEN, TextLoader),
+}
+
+
+def _exact_json(content: str | bytes) -> Any:
+    """The value of JSON; a number that no double holds is the text of it."""
+    return json.loads(content, parse_float=_exact_float)
+
+
+def _exact_float(written: str) -> float | str:
+    number = float(written)
+    is_exact = math.isfinite(number) and Decimal(repr(number)) == Decimal(written)
+    return number if is_exact else written
 
 
 def _postgresql_problem(query: DatabaseQuery, error: psycopg.Error) -> SourceProblem:

@@ -3,13 +3,14 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from activities.sources.database_process import DatabaseAddress, DatabaseQuery
+from activities.sources.database_process import DatabaseAddress, DatabaseQuery, write_rows
 from activities.sources.fetchers import fetch_rows
 from models.sources.connections.providers import ProviderName
 from models.sources.tabular.rules.options import ErrorKind, SourceProblem
@@ -89,7 +90,7 @@ async def test_values_of_postgresql_keep_what_they_say(
             "big": 9007199254740993,
             "yes": True,
             "none": None,
-            "nan": None,
+            "nan": "NaN",
             "bytes": "00ff",
             "day": "2026-02-03",
             "never": "infinity",
@@ -99,6 +100,59 @@ async def test_values_of_postgresql_keep_what_they_say(
             "text (2)": 1,
         }
     ]
+
+
+EXACT = {
+    "'infinity'::float8": "Infinity",
+    "'-infinity'::float4": "-Infinity",
+    "'NaN'::numeric": "NaN",
+    "ARRAY['NaN'::float8, 1]": ["NaN", 1],
+    "time '24:00'": "24:00:00",
+    "timetz '24:00+02'": "24:00:00+02",
+    "timetz '10:00+02:30:15'": "10:00:00+02:30:15",
+    "interval '1 mon'": "1 mon",
+    "interval '1 year 2 days'": "1 year 2 days",
+    "interval '-1:30'": "-01:30:00",
+    "interval '1.5 s'": "00:00:01.5",
+    "interval '-0.25 s'": "-00:00:00.25",
+    "interval '400 days'": "9600:00:00",
+    "ARRAY[interval '1 mon', interval '2:00']": ["1 mon", "02:00:00"],
+    r"ARRAY['\xff'::bytea]": ["ff"],
+    "'[1.000000000000000000001, 1.10, 1e400, 9007199254740993]'::json": [
+        *("1.000000000000000000001", 1.1, "1e400", 9007199254740993)
+    ],
+    "'{\"a\": 12345678901234567890.125}'::jsonb": {"a": "12345678901234567890.125"},
+    "'[1,10)'::int4range": "[1,10)",
+    "'{[1,3),[5,7)}'::int4multirange": "{[1,3),[5,7)}",
+    "timestamp '0044-03-15 BC'": "0044-03-15 00:00:00 BC",
+    "ARRAY[[1, 2], [3, 9007199254740993]]": [[1, 2], [3, 9007199254740993]],
+}
+
+
+@pytest.mark.parametrize("written", EXACT)
+async def test_no_value_of_postgresql_becomes_another(
+    ask: Ask, postgresql: ForeignDatabase, written: str
+) -> None:
+    assert await ask(postgresql, f"SELECT {written} AS value") == [{"value": EXACT[written]}]
+
+
+@pytest.mark.parametrize(
+    ("span", "written"),
+    [
+        (timedelta(hours=26, seconds=1), "26:00:01"),
+        (timedelta(minutes=-90), "-01:30:00"),
+        (timedelta(seconds=-1), "-00:00:01"),
+        (timedelta(milliseconds=1_250), "00:00:01.25"),
+        (timedelta(microseconds=-1), "-00:00:00.000001"),
+        (timedelta(), "00:00:00"),
+    ],
+)
+def test_a_span_of_mysql_is_written_whole(tmp_path: Path, span: timedelta, written: str) -> None:
+    query = DatabaseQuery(
+        DatabaseAddress(ProviderName.MYSQL, "a", 1, "b", "c", "off"), "", "", (), 1, 9, 999
+    )
+    write_rows(query, ["span"], [(span,)], tmp_path / "rows")
+    assert json.loads((tmp_path / "rows").read_bytes()) == {"span": written}
 
 
 async def test_values_of_mysql_keep_what_they_say(ask: Ask, mysql: ForeignDatabase) -> None:

@@ -417,7 +417,7 @@ def read_amount(text: str) -> Amount:
     return Amount(read_number(match["sign"] + match["number"], ""), stated)
 
 
-_CLOCK = re.compile(r"([0-9]{1,10}):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]{3}))?)?")
+_CLOCK = re.compile(r"([0-9]{1,10}):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]{1,3})0*)?)?")
 
 
 def clock(value: object) -> str:
@@ -434,8 +434,8 @@ def read_clock(text: str) -> int | None:
     found = _CLOCK.fullmatch(text.strip())
     if found is None:
         return None
-    hours, minutes, seconds, milliseconds = (int(part or 0) for part in found.groups())
-    return ((hours * 60 + minutes) * 60 + seconds) * 1000 + milliseconds
+    hours, minutes, seconds = (int(part or 0) for part in found.groups()[:3])
+    return ((hours * 60 + minutes) * 60 + seconds) * 1000 + int((found[4] or "").ljust(3, "0"))
 
 
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
