@@ -29,7 +29,7 @@ from models.data.fields.rules.fields import TITLE_KEY, FieldKind, FieldSpec
 from models.sources.data_source_runs.rules import KnownColumn, KnownColumns
 from models.sources.data_source_runs.tables import SourceRunRow
 from models.sources.data_source_runs.targets import is_read_again, known_columns
-from models.sources.data_sources.rules import DataSourceKind, FieldMapping
+from models.sources.data_sources.rules import DataSourceKind, FieldMapping, WriteMode
 from models.sources.tabular.rules import options as file_options
 from models.sources.tabular.rules.conversion import StagedLines
 from models.sources.tabular.rules.formats import Conventions
@@ -319,10 +319,13 @@ def filling(run: SourceRunRow, specs: Sequence[FieldSpec], columns: ReadColumns)
     """The request for rows as values of the fields of a mapping."""
     filled = [spec for spec in specs if spec.key in columns.places or spec.required]
     unfilled = [column.field_key for column in columns.unfilled]
+    # Appended rows are new records, whatever their keys.
+    is_keyed = WriteMode(run.plan["writeMode"]) is not WriteMode.APPEND
+    row_keys = run.plan["keyFields"] if is_keyed else ()
     return Fill(
         sources=[columns.places.get(spec.key) for spec in filled],
         fields=filled,
-        lines=StagedLines(run.id, run.plan["keyFields"], unfilled),
+        lines=StagedLines(run.id, row_keys, unfilled),
         conventions=Conventions.of(columns.head["conventions"]),
         rejections=MAX_REJECTIONS,
     )

@@ -235,6 +235,53 @@ async def test_a_data_source_keeps_what_its_last_run_left_out(
     assert days == {"2026-11-21", "2026-02-01"}
 
 
+EMPTY_KEY = "Code is a key field, and is empty."
+KEYLESS = "name,code,part,price\nTea,a,,1\nMilk,,,2\n,a,1,3\nRice,,,4\nSalt,,2,5\n"
+EMPTY_KEYS = [
+    {"type": "row", "row": row, "fieldKey": "code", "reason": f"Row skipped: {EMPTY_KEY}"}
+    for row in (3, 5)
+]
+
+
+@pytest.mark.parametrize("mode", ["upsert", "replace", "insert"])
+async def test_a_row_without_any_of_its_keys_is_skipped_and_told(
+    call: Any, client: Client, space: Space, mode: str
+) -> None:
+    columns = [("name", "title"), ("code", "code"), ("part", "part"), ("price", "price")]
+    kinds = {"price": "number"}
+    fields = [
+        {
+            "sourcePath": name,
+            "fieldKey": key,
+            "label": name.title(),
+            "kind": kinds.get(key, "text"),
+        }
+        for name, key in columns
+    ]
+    before = "name,code,part,price\nOld,z,,\n"
+    first = await call("data-sources/import-spreadsheet", before, fields=fields)
+    more = {
+        "fields": fields,
+        "keyFields": ["code", "part"],
+        "targetDatabaseId": first["databaseId"],
+        "mode": mode,
+    }
+    for _ in range(2):
+        made = await call("data-sources/import-spreadsheet", KEYLESS, **more)
+        skipped = 0 if mode == "insert" else 2
+        assert (made["recordCount"], made["skippedRowCount"]) == (5 - skipped, skipped)
+        rejects = await client.get(f"{space.path}/imports/{made['importId']}/rejects")
+        assert rejects.json()["data"]["rejects"] == EMPTY_KEYS[:skipped]
+    read = await client.get(f"/v1/databases/{first['databaseId']}/records")
+    titles = sorted(one["title"] for one in read.json()["data"]["records"])
+    expected = {
+        "upsert": ["", "Old", "Salt", "Tea"],
+        "replace": ["", "Salt", "Tea"],
+        "insert": sorted(["Old", *["", "Milk", "Rice", "Salt", "Tea"] * 2]),
+    }
+    assert titles == expected[mode]
+
+
 @pytest.mark.parametrize("content", ["{}", "[{}]", '"x"'])
 async def test_an_answer_without_a_list_says_what_it_is(
     client: Client, space: Space, serve: Serve, content: str

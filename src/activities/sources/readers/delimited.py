@@ -20,7 +20,6 @@ from typing import NamedTuple, TypeAlias
 from chardetng_py import detect
 
 from activities.sources.readers import table
-from activities.sources.readers.encodings import SAMPLE, encoding_of
 from models.data.record_exports.rules import csv_text
 from models.sources.tabular.rules.cells import Cell, MarkedText, cell
 from models.sources.tabular.rules.options import MAX_CELL_BYTES, ReadOptions, TableFormat

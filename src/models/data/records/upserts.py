@@ -183,12 +183,22 @@ def _scalar(value: Scalar | float) -> Scalar:
     return value
 
 
-def equal_values(spec: FieldSpec, value: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """Equality of stored forms, which a hash join serves however many values are wanted."""
+def equal_values(
+    spec: FieldSpec, value: sa.ColumnElement[Any], *, or_none: bool = False
+) -> sa.ColumnElement[bool]:
+    """Equality of stored forms, which a hash join serves however many values are wanted.
+
+    With `or_none` two that have no value are equal, too.
+    """
     if spec.title:
         return record.c.title == sa.cast(value.astext, sa.Text)
-    stored = record.c.data[spec.key]
-    if value_form(spec) is ValueForm.BOOLEAN:
-        # A checkbox without a value is not checked.
-        stored = sa.func.coalesce(stored, sa.literal(False, JSONB))
-    return stored == value
+    # A checkbox without a value is not checked.
+    is_checkbox = value_form(spec) is ValueForm.BOOLEAN
+    none = sa.literal(False, JSONB) if is_checkbox else _NONE
+    stored: sa.ColumnElement[Any] = record.c.data[spec.key]
+    if is_checkbox or or_none:
+        stored = sa.func.coalesce(stored, none)
+    return stored == (sa.func.coalesce(value, none) if or_none else value)
+
+
+_NONE = sa.cast(sa.literal("null", sa.Text), JSONB)

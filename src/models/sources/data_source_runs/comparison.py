@@ -145,6 +145,8 @@ async def match_known(work: UnitOfWork, rows: Comparison) -> int:
 async def match_keys(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) -> None:
     """Find records with the values of the key fields, wherever they came from; the oldest counts.
 
+    Of several keys some may be empty, as they are in the record then.
+
     A record that another row has already is left to that one.
     """
     fields = rows.schema.fields
@@ -160,7 +162,7 @@ async def match_keys(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) ->
             *(
                 RECORD.title == staged.c.title
                 if fields[key].title
-                else equal_values(fields[key], staged.c.data[key])
+                else equal_values(fields[key], staged.c.data[key], or_none=len(keys) > 1)
                 for key in keys
             ),
         )
@@ -202,7 +204,10 @@ async def count_keyed(
         sa.select(entry.c.place, is_same.label("is_same"))
         .where(
             *records_of(schema.workspace_id, schema.database_id),
-            *(equal_values(schema.fields[key], entry.c["values"][key]) for key in keys),
+            *(
+                equal_values(schema.fields[key], entry.c["values"][key], or_none=len(keys) > 1)
+                for key in keys
+            ),
         )
         .ext(distinct_on(entry.c.place))
         .order_by(entry.c.place, RECORD.id)

@@ -112,8 +112,8 @@ NOTES: Mapping[Subject, SubjectNote] = {
     Subject.REJECTS: SubjectNote(
         "A value that does not match its field is left blank and counted: in `skippedCells` of an"
         " import, and of a run in `stats.cellsSkipped` and by column in `columns.skippedCells`. A"
-        " row without any value, or without a required one, and a row whose key values a later one"
-        " has, makes no record and is counted in `skippedRowCount`.\n\n"
+        " row without any value, or without a required one, a row whose keys are all empty, and one"
+        " whose keys a later one has, makes no record and is counted in `skippedRowCount`.\n\n"
         "A preview shows up to 20 such values by column, before anything is imported: with `fields`"
         " or `targetDatabaseId` checked against these fields. After an import"
         " `imports/{id}/rejects` lists them with row, value and reason, as JSON by pages or with"
@@ -128,7 +128,7 @@ NOTES: Mapping[Subject, SubjectNote] = {
     Subject.KEYS: SubjectNote(
         "`keyFields` are the fields that identify a row. A row with the keys of a record updates"
         " that record; any other creates a new one. Of several rows with the same keys the last one"
-        " counts, the others are skipped.\n\n"
+        " counts, the others are skipped. A row without a value in any of them is skipped, too.\n\n"
         "Without keys a row is identified by all of its values: a changed row creates a new record"
         " and removes the old one.\n\n"
         "Without `fields` a key is what a column suggests: `suggestedKey` of the preview.",

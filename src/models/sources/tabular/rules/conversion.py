@@ -363,7 +363,7 @@ class ConvertedRow:
 
     `lost_columns` are the columns, by their place in the mapping, whose cell has no form in its
     field; `missing` are columns whose value the row needs: it is required, or is a key that is
-    lost. A row that is `skipped` makes no record.
+    lost, or the first of its keys, which are all empty. A row that is `skipped` makes no record.
     """
 
     title: str
@@ -382,7 +382,7 @@ class RowConversion:
         conventions: Conventions,
         row_keys: Collection[str] = (),
     ) -> None:
-        """`row_keys` are the fields that identify a row."""
+        """`row_keys` are the fields that identify a row: one without any of them is skipped."""
         self._row_keys = row_keys
         self._lacking = [
             at for at, one in enumerate(columns) if one.place is None and one.spec.required
@@ -395,6 +395,7 @@ class RowConversion:
         }
         self._keys = [spec.key for _, _, spec in placed]
         self._fields = [(at, spec.key, spec.required) for at, _, spec in placed]
+        self._key_places = [at for at, _, spec in placed if spec.key in row_keys]
         self._columns = []
         for _, place, spec in placed:
             grown = self._growing.get(spec.key)
@@ -421,7 +422,8 @@ class RowConversion:
     def convert_rows(self, rows: Sequence[Sequence[Cell]]) -> list[ConvertedRow]:
         """The values of each row; one that is empty, or lacks what is required, is skipped.
 
-        So is a row whose key has no form in its field: the record it means is unknown.
+        So is a row whose key has no form in its field, or whose keys are all empty: the record it
+        means is unknown.
         """
         cells = [*zip(*rows, strict=True)]
         columns = [convert(cells[place]) for place, convert in self._columns]
@@ -448,6 +450,8 @@ class RowConversion:
                 lost_columns.append(at)
             if required or (value is value_conversion.LOST and key in self._row_keys):
                 missing.append(at)
+        if self._key_places and data and not missing and data.keys().isdisjoint(self._row_keys):
+            missing.append(self._key_places[0])
         skipped = bool(missing) or not data
         return ConvertedRow(
             data.pop(field_specs.TITLE_KEY, ""), data, lost_columns, missing, skipped

@@ -87,7 +87,10 @@ class Rejections:
             )
         for place in converted.missing:
             spec = self._columns[place].spec
-            why = "is required" if spec.required else "is a key field, and its value does not fit"
+            why = "is required"
+            if not spec.required:
+                fault = "its value does not fit" if place in converted.lost_columns else "is empty"
+                why = f"is a key field, and {fault}"
             yield Rejection(number, None, spec.key, None, f"Row skipped: {spec.label} {why}.")
         if converted.skipped and not converted.missing:
             why = "none of its values fit." if converted.lost_columns else "it has no values."
