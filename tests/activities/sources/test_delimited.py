@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 
 from activities.sources.readers.opening import open_table
 from activities.sources.readers.table import Table

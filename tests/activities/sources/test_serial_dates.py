@@ -5,15 +5,18 @@ from datetime import date, datetime, time, timedelta
 from html import escape
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
+from activities.sources.readers.serial_dates import Shown, is_odd, serial, shown_by
 from hypothesis import given
 from hypothesis import strategies as st
 
 from activities.sources.readers.opening import open_table
 from activities.sources.readers.workbook_xml import Shown, is_odd, serial, shown_by
-from models.data.fields.rules.fields import FieldKind
+from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.sources.tabular.rules.columns import inferred_columns, profiles
+from models.sources.tabular.rules.conversion import converter
 from models.sources.tabular.rules.formats import Conventions
 from models.sources.tabular.rules.options import ReadOptions, TableFormat
 from tests.support.workbooks import MAIN, SHEET, STYLES, WORKBOOK, number, packed, sheet, styles
@@ -206,3 +209,18 @@ def test_other_numbers_of_days_are_read_as_calamine_reads_them(
 )
 def test_any_number_has_a_cell(value: float, shown: Shown, since_1904: bool) -> None:
     assert serial(value, shown, since_1904) is not None
+
+
+@pytest.mark.parametrize("code", ["yyyy-mm-dd hh:mm:ss.000", "d/m/yy h:mm:ss.0", "h:mm:ss,00 d.m."])
+def test_parts_of_a_second_that_are_shown_are_read(tmp_path: Path, code: str) -> None:
+    values = [46082.56267503472, 46082.5]
+    assert column(tmp_path / "file", values, code) == [
+        moment(2026, 3, 1, 13, 30, 15, 123000),
+        moment(2026, 3, 1, 12, 0),
+    ]
+
+
+def test_a_moment_keeps_its_parts_of_a_second() -> None:
+    spec = FieldSpec(id=UUID(int=0), key="at", label="At", kind=FieldKind.DATETIME)
+    convert = converter(spec, Conventions())
+    assert convert(moment(2026, 3, 1, 13, 30, 15, 123000)) == "2026-03-01T13:30:15.123Z"

@@ -65,8 +65,11 @@ def shown_by(code: str) -> Shown | None:
 
 
 def is_unusual(code: str) -> bool:
-    """True for the format of a day that calamine reads as one of a number."""
-    return _KNOWN.search(_QUIET.sub("", code.lower())) is None
+    """True for the format of a day that calamine reads as one of a number, or without parts of a
+    second that it shows.
+    """
+    plain = _QUIET.sub("", code.lower())
+    return _KNOWN.search(plain) is None or _FRACTION.search(plain) is not None
 
 
 def is_odd(value: float, form: Shown, since_1904: bool) -> bool:

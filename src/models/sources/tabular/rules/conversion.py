@@ -229,7 +229,7 @@ def _from_moment(
     if value.tzinfo is not None:
         return value_conversion.convert_value(_DATETIME, spec, stored_moment(value))
     if spec.kind in _BY_DAY:
-        written = value.isoformat(" ", "seconds")
+        written = value.isoformat(" ", "milliseconds" if value.microsecond else "seconds")
         return value_conversion.convert_value(
             _TEXT, spec, written[:10] if spec.kind is field_specs.FieldKind.DATE else written
         )
