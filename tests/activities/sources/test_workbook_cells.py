@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
@@ -15,9 +16,10 @@ from openpyxl.utils.datetime import CALENDAR_MAC_1904
 from activities.sources.readers.opening import open_table
 from activities.sources.readers.table import Table
 from activities.sources.readers.workbook_xml import currency_of, is_percent
-from models.data.fields.rules.fields import FieldKind
+from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.sources.tabular.rules.cells import cell
 from models.sources.tabular.rules.columns import inferred_columns, profiles
+from models.sources.tabular.rules.conversion import converter
 from models.sources.tabular.rules.formats import Conventions
 from models.sources.tabular.rules.options import ReadOptions, SourceProblem, TableFormat
 from tests.support.exploring import examples
@@ -276,3 +278,30 @@ def test_a_missing_sheet_is_reported_with_the_present_ones(tmp_path: Path) -> No
             read(tmp_path / "file", content.getvalue(), **options)
     found = read(tmp_path / "file", content.getvalue(), range="A1:C3")
     assert (found.headers, [*found.rows()]) == (["A", "B"], [(None, 1)])
+
+
+@pytest.mark.parametrize("rows", [3, 9_000], ids=["few", "beyond the head"])
+def test_cells_of_a_column_have_the_format_of_their_own(tmp_path: Path, rows: int) -> None:
+    """A total below percentages is no percentage, and a code above numbers stays a code."""
+    shown = [number(f"A{row}", 0.256, 1) + number(f"B{row}", 123, 2) for row in range(2, rows)]
+    last = number(f"A{rows}", 12, 3) + number(f"B{rows}", 45, 3)
+    content = packed(
+        {
+            SHEET: sheet(text("A1", "a") + text("B1", "b"), *shown, last),
+            STYLES: styles("0.0%", "00000", "0"),
+        }
+    )
+    found = [*read(tmp_path / "file", content, header_row=1).rows()]
+    spec = FieldSpec(id=UUID(int=0), key="share", label="Share", kind=FieldKind.PERCENT)
+    convert = converter(spec, Conventions())
+    assert [convert(row[0]) for row in (found[0], found[-1])] == [25.6, 12]
+    assert [row[1] for row in (found[0], found[-1])] == ["00123", 45]
+
+
+@pytest.mark.parametrize("written", ["<f>A2*2</f>", "<f>A2*2</f><v/>", "<f>A2*2</f><v></v>"])
+def test_a_formula_without_a_value_is_found_in_any_row(tmp_path: Path, written: str) -> None:
+    rows = [number(f"A{row}", row) for row in range(2, 9_000)]
+    last = f'<c r="C9000">{written}</c>'
+    calculated = '<c r="B9001"><f>A2*2</f><v>4</v></c><c r="D9001" t="str"><f>""</f><v></v></c>'
+    content = packed({SHEET: sheet(text("A1", "a"), *rows, last, calculated)})
+    assert read(tmp_path / "file", content, header_row=1).uncalculated == {2}

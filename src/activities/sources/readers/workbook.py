@@ -42,8 +42,7 @@ def read_workbook(path: Path, options: ReadOptions) -> table.Table:
     if CONTENT in parts:
         sheet, names, head = _open_document(path, options)
     else:
-        sheet, names = _by_calamine(path, parts, options)
-        head = read_head(path, sheet.name)
+        sheet, names, head = _by_calamine(path, parts, options)
     window = _Window.of(sheet, options.range, names)
     header = options.header_row
     if header is None:
@@ -100,7 +99,7 @@ def _open_document(path: Path, options: ReadOptions) -> tuple[_Sheet, Sequence[s
 
 def _by_calamine(
     path: Path, parts: Sequence[str], options: ReadOptions
-) -> tuple[_Sheet, Sequence[str]]:
+) -> tuple[_Sheet, Sequence[str], SheetHead]:
     try:
         book = CalamineWorkbook.from_path(_named(path, parts))
         names = [
@@ -112,7 +111,8 @@ def _by_calamine(
         name = options.sheet_name or next(iter(names), None)
         if name is None:
             table.refuse("The workbook has no sheet with cells.")
-        return ExactSheet(path, book.get_sheet_by_name(name)), names
+        head = read_head(path, name)
+        return ExactSheet(path, book.get_sheet_by_name(name), head.mixed), names, head
     except PasswordError:
         table.refuse("The workbook is encrypted. Save it without a password.")
     except (CalamineError, OSError, ValueError) as error:

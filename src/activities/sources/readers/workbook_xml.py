@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
@@ -24,7 +25,7 @@ from xml.parsers import expat
 from python_calamine import CalamineSheet
 
 from models.core.values import EXACT
-from models.sources.tabular.rules.cells import Cell, number
+from models.sources.tabular.rules.cells import Cell, Percent, number, with_zeros
 from models.sources.tabular.rules.columns import SURE_CODES
 
 _QUIET = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!(?:h+|m+|s+)\])[^\]]*\]|am/pm|a/p|general')
@@ -147,12 +148,14 @@ Korean.
 @dataclass(frozen=True, slots=True)
 class SheetHead:
     """Columns, counted from 0: all their numbers are shown as percentages, all as amounts of one
-    currency, all with the same number of digits at least; one of their formulas has no value.
+    currency, all with the same number of digits at least; some of their numbers are shown as
+    percentages or with leading zeros, and others not; one of their formulas has no value.
     """
 
     percent: Set[int] = frozenset()
     currency: Mapping[int, str] = field(default_factory=dict)
     digits: Mapping[int, int] = field(default_factory=dict)
+    mixed: Set[int] = frozenset()
     uncalculated: Set[int] = frozenset()
 
 
@@ -164,7 +167,10 @@ def read_head(path: Path, sheet: str) -> SheetHead:
             if part is None:
                 return SheetHead()
             formats = _formats(archive)
-            return _summary(_elements(archive, part, "row", _SHEET_BYTES), formats)
+            codes, uncalculated = _used(_elements(archive, part, "row", _SHEET_BYTES), formats)
+            if archive.getinfo(part).file_size > _SHEET_BYTES:
+                _add_later(codes, uncalculated, _pieces(archive, part), formats)
+            return _summary(codes, uncalculated)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError):
         return SheetHead()
 
@@ -243,8 +249,17 @@ def shown_digits(code: str) -> int:
     return len(plain) if _ZEROS.fullmatch(plain) else 0
 
 
-def _summary(rows: Iterator[Element], formats: Sequence[str]) -> SheetHead:
-    column_formats: dict[int, set[str]] = {}
+def _typed_by(code: str) -> Callable[[float], Cell] | None:
+    """What makes a cell of a number that its format shows as another one, or with leading zeros."""
+    if is_percent(code):
+        return Percent
+    digits = shown_digits(code)
+    return partial(with_zeros, digits=digits) if digits else None
+
+
+def _used(rows: Iterator[Element], formats: Sequence[str]) -> tuple[dict[int, set[str]], set[int]]:
+    """The formats of the numbers of each column, and the columns with formulas without a value."""
+    codes: dict[int, set[str]] = {}
     uncalculated: set[int] = set()
     for row in rows:
         for column, cell in _cells(row):
@@ -253,18 +268,47 @@ def _summary(rows: Iterator[Element], formats: Sequence[str]) -> SheetHead:
             if "f" in texts and not texts.get("v") and kind != "str":
                 uncalculated.add(column)
             elif kind == "n" and texts.get("v"):
-                column_formats.setdefault(column, set()).add(_format(cell, formats))
+                codes.setdefault(column, set()).add(_format(cell.get("s", "0"), formats))
+    return codes, uncalculated
+
+
+def _add_later(
+    codes: dict[int, set[str]],
+    uncalculated: set[int],
+    pieces: Iterator[bytes],
+    formats: Sequence[str],
+) -> None:
+    """Add what all rows tell, as spreadsheet programs write their cells."""
+    is_typed = any(map(_typed_by, set().union(*codes.values())))
+    used: set[tuple[bytes, bytes]] = set()
+    for piece in pieces:
+        if is_typed:
+            used.update(_NUMBER_CELL.findall(piece))
+        if b"/f>" in piece or b"<f" in piece:
+            found = _FORMULA_ALONE.findall(piece)
+            uncalculated.update(column_of(letters.decode()) for letters in found)
+    for letters, style in used:
+        code = _format(style.decode() or "0", formats)
+        codes.setdefault(column_of(letters.decode()), set()).add(code)
+
+
+def _summary(codes: Mapping[int, Set[str]], uncalculated: Set[int]) -> SheetHead:
     return SheetHead(
-        percent=_columns(column_formats, is_percent),
+        percent=_columns(codes, is_percent),
         currency={
             column: sign
-            for column, codes in column_formats.items()
-            if (sign := _currency_of_all(codes)) is not None
+            for column, used in codes.items()
+            if (sign := _currency_of_all(used)) is not None
         },
         digits={
             column: shown_digits(code)
-            for column, (code, *others) in column_formats.items()
+            for column, (code, *others) in codes.items()
             if not others and shown_digits(code)
+        },
+        mixed={
+            column
+            for column, used in codes.items()
+            if len({(is_percent(code), shown_digits(code)) for code in used}) > 1
         },
         uncalculated=uncalculated,
     )
@@ -287,8 +331,7 @@ def column_of(letters: str) -> int:
     return number - 1
 
 
-def _format(cell: Element, formats: Sequence[str]) -> str:
-    style = cell.get("s", "0")
+def _format(style: str, formats: Sequence[str]) -> str:
     known = style.isdigit() and int(style) < len(formats)
     return formats[int(style)] if known else "General"
 
@@ -298,6 +341,15 @@ def _columns(shown: Mapping[int, Set[str]], matches: Callable[[str], bool]) -> S
     return {column for column, codes in shown.items() if all(map(matches, codes))}
 
 
+_NUMBER_CELL = re.compile(
+    rb"""<(?:\w+:)?c\s+r="([A-Z]{1,3})[0-9]+"(?:\s+s="([0-9]+)")?(?:\s+t="n")?\s*>"""
+)
+_FORMULA_ALONE = re.compile(
+    rb"""<(?:\w+:)?c\s+r="([A-Z]{1,3})[0-9]+"(?![^>]*\st="str")[^>]*>\s*"""
+    rb"""<(?:\w+:)?f\b[^>]*(?:/>|>[^<]*</(?:\w+:)?f>)\s*"""
+    rb"""(?:<(?:\w+:)?v\s*(?:/>|></(?:\w+:)?v>)\s*)?</(?:\w+:)?c>"""
+)
+"""A cell with a formula and no value; its column."""
 _LONG = rb"-?[0-9]{16,}(?:[.]0*)?"
 _IN_A_PART = rb">\s*" + _LONG + rb"\s*<"
 _WHOLE = re.compile(r"\s*(-?[0-9]{16,})(?:[.]0*)?\s*")
@@ -324,18 +376,19 @@ class ExactSheet:
     """A sheet of calamine, but for the numbers that it does not read as their sheet shows them.
 
     Whole numbers beyond 2^53, written without an exponent, are identifiers, and become texts: a
-    double holds few of them. Some numbers of days are other days, or none. A sheet that has such a
-    cell is read once more for them, in step with its rows.
+    double holds few of them. Some numbers of days are other days, or none. Percentages and
+    codes in `mixed` columns are told by the format of each cell. A sheet that has such a cell is
+    read once more for them, in step with its rows.
     """
 
-    def __init__(self, path: Path, sheet: CalamineSheet) -> None:
+    def __init__(self, path: Path, sheet: CalamineSheet, mixed: Set[int]) -> None:
         self.name, self.start, self.end = sheet.name, sheet.start, sheet.end
-        self._path, self._sheet = path, sheet
+        self._path, self._sheet, self._mixed = path, sheet, mixed
 
     def iter_rows(self) -> Iterator[list[Any]]:
         """The rows from the first of the sheet on, from the first column that has a cell."""
         assert self.start is not None, "an empty sheet has no rows"
-        exact_rows = _exact_rows(self._path, self.name)
+        exact_rows = _exact_rows(self._path, self.name, self._mixed)
         row, exact = next(exact_rows, _AT_END)
         for place, values in enumerate(self._sheet.iter_rows()):
             while row < place:
@@ -402,7 +455,29 @@ class _Dates:
         return re.compile(b"|".join(patterns))
 
 
-def _exact_rows(path: Path, sheet: str) -> Iterator[tuple[int, Exact]]:
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    """What makes cells of the numbers of some columns, by the styles of a workbook."""
+
+    columns: Set[int]
+    made: Mapping[str, Callable[[float], Cell]]
+
+    @classmethod
+    def of(cls, archive: zipfile.ZipFile, columns: Set[int]) -> "_Typed":
+        codes = _formats(archive) if columns else ()
+        made = ((str(style), _typed_by(code)) for style, code in enumerate(codes))
+        return cls(columns, {style: each for style, each in made if each is not None})
+
+    def read(self, column: int, style: str, text: str) -> Cell:
+        """The cell of a number in such a column; None of any other."""
+        made = self.made.get(style) if column in self.columns else None
+        try:
+            return None if made is None else made(float(text))
+        except ValueError:
+            return None
+
+
+def _exact_rows(path: Path, sheet: str, mixed: Set[int]) -> Iterator[tuple[int, Exact]]:
     """The rows with such cells, from the first on, which counts from 0; none for other files."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -410,9 +485,9 @@ def _exact_rows(path: Path, sheet: str) -> Iterator[tuple[int, Exact]]:
             if part is None:
                 return
             dates = _Dates.of(archive)
-            if not any(map(dates.pattern().search, _pieces(archive, part))):
+            if not mixed and not any(map(dates.pattern().search, _pieces(archive, part))):
                 return
-            reader = _Reader(dates)
+            reader = _Reader(dates, _Typed.of(archive, mixed))
             with archive.open(part) as file:
                 while piece := file.read(_PIECE):
                     reader.feed(piece)
@@ -435,8 +510,8 @@ def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
 class _Reader:
     """Reads the cells of an XLSX sheet; attributes give their places, else the cell before."""
 
-    def __init__(self, dates: _Dates) -> None:
-        self._dates = dates
+    def __init__(self, dates: _Dates, typed: _Typed) -> None:
+        self._dates, self._typed = dates, typed
         self._parser: Any = expat.ParserCreate()
         self._parser.buffer_text = True
         self._parser.StartElementHandler = lambda name, attributes: self.start(
@@ -476,6 +551,8 @@ class _Reader:
         if name == "v" and self._value is not None:
             written = "".join(self._value)
             exact = long_digits(written) or self._dates.read(self._style, written)
+            if exact is None:
+                exact = self._typed.read(self.column, self._style, written)
             if exact is not None:
                 self.found[self.column] = exact
             self._value = None
