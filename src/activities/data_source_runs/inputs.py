@@ -319,7 +319,7 @@ def filling(run: SourceRunRow, specs: Sequence[FieldSpec], columns: ReadColumns)
     """The request for rows as values of the fields of a mapping."""
     filled = [spec for spec in specs if spec.key in columns.places or spec.required]
     unfilled = [column.field_key for column in columns.unfilled]
-    # Appended rows are new records, whatever their keys.
+    # Appended rows are new records, also with keys that others have.
     is_keyed = WriteMode(run.plan["writeMode"]) is not WriteMode.APPEND
     row_keys = run.plan["keyFields"] if is_keyed else ()
     return Fill(

@@ -24,6 +24,7 @@ from psycopg.abc import Buffer
 from psycopg.types import datetime as moments
 from psycopg.types.json import set_json_loads
 from psycopg.types.string import TextLoader
+from pydantic import JsonValue
 from pydantic_core import to_json
 from pymysql.constants import CR, ER
 from pymysql.cursors import SSCursor
@@ -344,9 +345,10 @@ _LOADERS = {
 }
 
 
-def _exact_json(content: str | bytes) -> Any:
+def _exact_json(content: str | bytes) -> JsonValue:
     """The value of JSON; a number that no double holds is the text of it."""
-    return json.loads(content, parse_float=_exact_float)
+    value: JsonValue = json.loads(content, parse_float=_exact_float)
+    return value
 
 
 def _exact_float(written: str) -> float | str:

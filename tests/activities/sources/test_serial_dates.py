@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from activities.sources.readers.serial_dates import Shown, is_odd, serial, shown_by
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -83,7 +83,7 @@ def inspect_page(
 
 
 def _cursor(value: JsonValue, path: str | None) -> str | int | float | None:
-    """What names the next page; None where nothing does. Raises SourceProblem for an object."""
+    """The value that names the next page; None without one. Raises SourceProblem for an object."""
     found = matches(read_query(path), value, _MAX_VISITED) if path is not None else []
     cursor = found[0] if found else None
     if isinstance(cursor, dict | list) and cursor:

@@ -66,9 +66,7 @@ def shown_by(code: str) -> Shown | None:
 
 
 def is_unusual(code: str) -> bool:
-    """True for the format of a day that calamine reads as one of a number, or without parts of a
-    second that it shows.
-    """
+    """True for a format that calamine reads as one of a number, or without parts of a second."""
     plain = _QUIET.sub("", code.lower())
     return _KNOWN.search(plain) is None or _FRACTION.search(plain) is not None
 
@@ -250,7 +248,7 @@ def shown_digits(code: str) -> int:
 
 
 def _typed_by(code: str) -> Callable[[float], Cell] | None:
-    """What makes a cell of a number that its format shows as another one, or with leading zeros."""
+    """The maker of cells of numbers that a format shows as other ones, or with leading zeros."""
     if is_percent(code):
         return Percent
     digits = shown_digits(code)
@@ -280,14 +278,14 @@ def _add_later(
 ) -> None:
     """Add what all rows tell, as spreadsheet programs write their cells."""
     is_typed = any(map(_typed_by, set().union(*codes.values())))
-    used: set[tuple[bytes, bytes]] = set()
+    styles: set[tuple[bytes, bytes]] = set()
     for piece in pieces:
         if is_typed:
-            used.update(_NUMBER_CELL.findall(piece))
+            styles.update(_NUMBER_CELL.findall(piece))
         if b"/f>" in piece or b"<f" in piece:
             found = _FORMULA_ALONE.findall(piece)
             uncalculated.update(column_of(letters.decode()) for letters in found)
-    for letters, style in used:
+    for letters, style in styles:
         code = _format(style.decode() or "0", formats)
         codes.setdefault(column_of(letters.decode()), set()).add(code)
 
@@ -297,8 +295,8 @@ def _summary(codes: Mapping[int, Set[str]], uncalculated: Set[int]) -> SheetHead
         percent=_columns(codes, is_percent),
         currency={
             column: sign
-            for column, used in codes.items()
-            if (sign := _currency_of_all(used)) is not None
+            for column, formats in codes.items()
+            if (sign := _currency_of_all(formats)) is not None
         },
         digits={
             column: shown_digits(code)
@@ -307,8 +305,8 @@ def _summary(codes: Mapping[int, Set[str]], uncalculated: Set[int]) -> SheetHead
         },
         mixed={
             column
-            for column, used in codes.items()
-            if len({(is_percent(code), shown_digits(code)) for code in used}) > 1
+            for column, formats in codes.items()
+            if len({(is_percent(code), shown_digits(code)) for code in formats}) > 1
         },
         uncalculated=uncalculated,
     )
@@ -377,7 +375,7 @@ class ExactSheet:
 
     Whole numbers beyond 2^53, written without an exponent, are identifiers, and become texts: a
     double holds few of them. Some numbers of days are other days, or none. Percentages and
-    codes in `mixed` columns are told by the format of each cell. A sheet that has such a cell is
+    codes in `mixed` columns depend on the format of each cell. A sheet that has such a cell is
     read once more for them, in step with its rows.
     """
 
@@ -457,22 +455,22 @@ class _Dates:
 
 @dataclass(frozen=True, slots=True)
 class _Typed:
-    """What makes cells of the numbers of some columns, by the styles of a workbook."""
+    """The makers of cells of the numbers of some columns, by the styles of a workbook."""
 
     columns: Set[int]
-    made: Mapping[str, Callable[[float], Cell]]
+    makers: Mapping[str, Callable[[float], Cell]]
 
     @classmethod
     def of(cls, archive: zipfile.ZipFile, columns: Set[int]) -> "_Typed":
         codes = _formats(archive) if columns else ()
-        made = ((str(style), _typed_by(code)) for style, code in enumerate(codes))
-        return cls(columns, {style: each for style, each in made if each is not None})
+        makers = ((str(style), _typed_by(code)) for style, code in enumerate(codes))
+        return cls(columns, {style: each for style, each in makers if each is not None})
 
     def read(self, column: int, style: str, text: str) -> Cell:
         """The cell of a number in such a column; None of any other."""
-        made = self.made.get(style) if column in self.columns else None
+        maker = self.makers.get(style) if column in self.columns else None
         try:
-            return None if made is None else made(float(text))
+            return None if maker is None else maker(float(text))
         except ValueError:
             return None
 

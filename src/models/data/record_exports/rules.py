@@ -34,9 +34,9 @@ _FORMULA_SIGNS = frozenset("=+-@\u2212")
 """Characters that begin a formula in a spreadsheet (OWASP, CSV Injection), by their plain form."""
 _MARK = "'"
 _MARKS_OF_QUOTED = {0: 2, 1: 1}
-"""The apostrophes that are written before a formula which ends with one, by those that it has.
+"""The apostrophes that an export writes before a formula which ends with one, by those it has.
 
-Others write `'-'` and mean it, so two mark a formula there, and one is a part of the text.
+Other programs write `'-'` and mean it: two apostrophes mark such a formula, one is its text.
 """
 _TEXT_OF_QUOTED = {marks: had for had, marks in _MARKS_OF_QUOTED.items()}
 _BREAKS = re.compile("[\t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029]")

@@ -7,7 +7,7 @@ A value that is not as the source said it last was changed by people, and stays;
 that people changed when its row is gone.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -204,10 +204,7 @@ async def count_keyed(
         sa.select(entry.c.place, is_same.label("is_same"))
         .where(
             *records_of(schema.workspace_id, schema.database_id),
-            *(
-                equal_values(schema.fields[key], entry.c["values"][key], or_none=len(keys) > 1)
-                for key in keys
-            ),
+            *_same_keys(schema, entry.c["values"], keys),
         )
         .ext(distinct_on(entry.c.place))
         .order_by(entry.c.place, RECORD.id)
@@ -222,6 +219,14 @@ async def count_keyed(
     assert counts is not None
     updated = counts.matched - counts.unchanged
     return {"new": len(rows) - counts.matched, "updated": updated, "unchanged": counts.unchanged}
+
+
+def _same_keys(
+    schema: Schema, values: sa.ColumnElement[Any], keys: Sequence[str]
+) -> Iterator[sa.ColumnElement[bool]]:
+    """The conditions for a record with the keys of a row, some of which may be empty."""
+    for key in keys:
+        yield equal_values(schema.fields[key], values[key], or_none=len(keys) > 1)
 
 
 def _without_title(row: JsonObject) -> JsonObject:
