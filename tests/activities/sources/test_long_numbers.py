@@ -270,3 +270,22 @@ def test_a_number_is_the_one_that_is_written(written: Any) -> None:
         assert found == value
     else:
         assert float(str(value)) == found
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("1e-400", "1e-400"),
+        ("-2.5E-999", "-2.5E-999"),
+        ("1e-100", 1e-100),
+        ("2.5e-300", 2.5e-300),
+        ("0e-400", 0),
+        (r'"a\ud83d"', "a\ufffd"),
+        (r'"\udc00 \ud83d\ude00 \\ud83d"', "\ufffd \U0001f600 \\ud83d"),
+        (r'"\ud83d\ud83d\ude00"', "\ufffd\U0001f600"),
+    ],
+)
+def test_small_numbers_and_halves_of_characters(tmp_path: Path, written: str, read: object) -> None:
+    (tmp_path / "file").write_text(f'[{{"a": {written}, "b": "1e-400"}}]')
+    table = open_table([tmp_path / "file"], ReadOptions(TableFormat.JSON))
+    assert [*table.rows()] == [[read, "1e-400"]]

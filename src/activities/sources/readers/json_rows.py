@@ -22,11 +22,16 @@ from models.sources.tabular.rules.options import MAX_COLUMNS, ErrorKind, ReadOpt
 from runtime.content_types import ContentType
 
 _MARK = "\ufeff"
-_MANY_DIGITS = re.compile(rb"[1-9][0-9.]{17}|[1-9][.][0-9]{15,}[eE]")
-"""The beginning of a number with more digits than a double holds; few numbers have it."""
-_LONG = rb"-?[0-9][0-9.]{16,}(?:[eE][+-]?[0-9]+)?"
+_MANY_DIGITS = re.compile(rb"[1-9][0-9.]{17}|[1-9][.][0-9]{15,}[eE]|[0-9][eE]-[0-9]{3}")
+"""A part of a number with more digits, or a smaller one, than a double holds; few have it."""
+_LONG = rb"-?[0-9][0-9.]{16,}(?:[eE][+-]?[0-9]+)?|-?[0-9][0-9.]*[eE]-[0-9]{3,}"
 _LONG_NUMBER = re.compile(_LONG)
 _TEXT_OR_LONG_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.)*+"|' + _LONG, re.DOTALL)
+_SURROGATE = re.compile(
+    rb"(?:\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+"""An escaped half of a character without its other half, which is no text, as a group."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _ONE_PLACE = re.compile(rf"""\$(?:\.{_NAME.pattern}|\[(?:-?[0-9]+|'[^']*'|"[^"]*")\])*""")
 """A path that leads to one value at most."""
@@ -281,12 +286,24 @@ def _is_held(written: bytes) -> bool:
     return True
 
 
+def _whole_text(written: bytes) -> JsonValue:
+    """The value; in texts that were cut within a character, U+FFFD replaces its half."""
+    try:
+        value: JsonValue = from_json(written, allow_inf_nan=False)
+    except ValueError:
+        mended = _SURROGATE.sub(lambda found: rb"\ufffd" if found[1] else found[0], written)
+        if mended == written:
+            raise
+        value = from_json(mended, allow_inf_nan=False)
+    return value
+
+
 def _parsed(content: bytes | str, what: str) -> JsonValue:
     """The value. Raises SourceProblem, and UnicodeDecodeError for bytes that are not UTF-8."""
     try:
         written = content.encode() if isinstance(content, str) else content
         exact = _with_every_digit(written.removeprefix(_MARK.encode()))
-        value: JsonValue = from_json(exact, allow_inf_nan=False)
+        value: JsonValue = _whole_text(exact)
     except ValueError as error:
         text = content if isinstance(content, str) else content.decode()
         if text.lstrip(f"{_MARK} \t\r\n").startswith("<"):
