@@ -378,6 +378,19 @@ def _runtime_error(text: str) -> errors.ExpressionError:
 _LONGEST_REASON = 300
 _PLACE = re.compile(r"<input>:(\d+):(\d+): ([^\n]*)")
 _STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
+_GRAMMAR = (
+    (re.compile(r"^Syntax error: | expecting (\{.*|<EOF>)$"), ""),
+    (
+        re.compile(
+            r"(mismatched|extraneous) input |no viable alternative at input |"
+            r"token recognition error at: "
+        ),
+        "unexpected ",
+    ),
+    (re.compile(r"'<EOF>'"), "end"),
+    (re.compile(r"\bat end$"), "at the end"),
+)
+"""Words of the parser, and plain ones; what its list says it would take is no help."""
 _UNDECLARED = re.compile(r"undeclared reference to '([^']+)' \(in container ''\)")
 
 
@@ -387,6 +400,8 @@ def compile_message(text: str, expression: str, variables: Collection[str]) -> s
     if place is None:
         return f"The expression does not compile: {runtime_message(text)}"
     line, column, reason = place.groups()
+    for theirs, ours in _GRAMMAR:
+        reason = theirs.sub(ours, reason)
     where = f"at line {line}, column {column}" if int(line) > 0 else "as a whole"
     undeclared = _UNDECLARED.search(reason)
     if undeclared is not None:
