@@ -32,7 +32,7 @@ from tests.support.endpoint import Serve, reply
 from tests.support.engine import Json, graph, node
 from tests.support.hooks import signed
 from tests.support.patience import eventually
-from tests.support.person import Person, axis, sign_in, violations
+from tests.support.person import Person, axis, quoted, sign_in, violations
 from tests.support.server import Server
 from tests.support.spaces import Space
 
@@ -290,6 +290,9 @@ async def places(person: Person, automation_id: str) -> dict[str, Any]:
 async def test_nodes_are_dragged_and_connected_by_mouse(page: Page, person: Person) -> None:
     automation_id = await person.automation(small(), publish=False)
     await opened(page, person, automation_id)
+    # The palette leaves a graph its room, until a node is asked for.
+    assert not await page.evaluate(f"{one('.palette-of-nodes')}.checkVisibility()")
+    await press(page, "Add node")
     canvas = await middle(page, ".flow")
     await page.evaluate(f"{one('[data-kind=delay]')}.scrollIntoView()")
     await drag(page, await middle(page, "[data-kind=delay]"), [canvas[0], canvas[1] + 220])
@@ -562,3 +565,31 @@ async def test_the_canvas_breaks_no_rule_of_accessibility(
         await page.press("Escape")
         await page.until(f"{one(f'dialog#{name}')} === null")
     await page.show()
+
+
+async def test_problems_are_said_once_at_their_fields_and_before_a_test(
+    page: Page, person: Person
+) -> None:
+    trigger = {"kind": "record_matches"}
+    content = graph(node("check", "condition", label="Large?", expression="1 >"))
+    automation_id = await person.automation(content, publish=False, triggerConfig=trigger)
+    await opened(page, person, automation_id)
+    await page.click(face(":trigger"))
+    required = one("[data-path='triggerConfig.databaseId'] .fault")
+    await page.until(f"{required}.innerText === 'Required'")
+    assert await page.evaluate(one(".panel-problems")) is None
+    await page.press("Escape")
+    await page.click(face("check"))
+    said = "The expression does not compile at line 1, column 4: unexpected end"
+    field = one("[data-path='config.expression']")
+    await page.until(f"{field}.innerText.includes({quoted(said)})")
+    await page.until(f"{one('.panel-of')}.innerText.split({quoted(said)}).length === 2")
+    await page.press("Escape")
+    await page.until("document.querySelector('.panel-of') === null")
+    await press(page, "Test")
+    await press(page, "Run test")
+    await page.until(f"{one('.canvas-bar.wrong')} !== null")
+    told = await page.text(".canvas-bar.wrong span")
+    assert told.startswith("Fix these 3 problems first. "), told
+    assert "Trigger: Database is required" in told
+    assert f"Large?: Expression: {said}" in told

@@ -31,8 +31,21 @@ export function bytes(count) {
 export const span = (from, to) =>
   from === undefined ? null : (to === undefined ? Date.now() : Date.parse(to)) - Date.parse(from);
 
-export const moment = (text) =>
-  new Date(text).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+/** The number of a field as people write it: its decimals, two of an amount that is no whole, and its unit. */
+export function numberText(field, value, language = document.documentElement.dataset.language || undefined) {
+  const { precision, format, currencyCode, unit } = field?.settings ?? {};
+  const least = field?.kind === "currency" && !Number.isInteger(value) ? 2 : 0;
+  const text = new Intl.NumberFormat(language, {
+    useGrouping: format !== "plain", minimumFractionDigits: precision ?? least, maximumFractionDigits: precision ?? 10,
+  }).format(value);
+  const behind = field?.kind === "percent" ? "%" : currencyCode || unit;
+  return behind ? `${text}\u00a0${behind}` : text;
+}
+
+export const moment = (text) => {
+  const { language, zone } = document.documentElement.dataset;
+  return new Date(text).toLocaleString(language || undefined, { dateStyle: "medium", timeStyle: "medium", timeZone: zone || undefined });
+};
 
 /** An element; children are elements or texts, which are never read as markup. */
 export function element(name, attributes = {}, ...children) {

@@ -86,6 +86,7 @@ async def test_notes_are_written_by_palette_key_and_menu(page: Page, person: Per
     automation_id = await person.automation(small(), publish=False)
     await opened(page, person, automation_id)
     before = (await draft(person, automation_id))["graph"]
+    await press(page, "Add node")
     await page.click("[data-kind=note]")
     await page.until(f"{FOCUS}.matches('.canvas-note textarea')")
     await page.send("Input.insertText", text=HOSTILE)

@@ -4,7 +4,7 @@ import { duration, moment, plain, span } from "/pages/words.js";
 import { icon } from "./canvas.js";
 import * as graph from "./graph.js";
 import { swatches } from "./notes.js";
-import { titleOf } from "./schema.js";
+import { atPlace, toldOf } from "./schema.js";
 import { namesOf } from "./together.js";
 
 const { h, Teleport } = Vue;
@@ -30,9 +30,12 @@ export function issuesOf(editor) {
 
 export const nameOf = (editor, id) => (id === TRIGGER ? "Trigger" : graph.nodeOf(editor.document.value, id)?.label ?? (id || "Automation"));
 const schemaOf = (editor, id) => (id === TRIGGER ? editor.triggers.get(editor.document.value.trigger.kind) : editor.kinds.get(graph.nodeOf(editor.document.value, id)?.kind))?.schema;
-/** A problem in words: the field by its label, and what is wrong with it. */
-const told = (editor, { nodeId, path, message }) => [titleOf(path, schemaOf(editor, nodeId)), message].filter(Boolean).join(" ");
-export const worded = (editor, issue) => `${nameOf(editor, issue.nodeId)}: ${told(editor, issue)}`;
+const told = (editor, issue) => toldOf(issue, schemaOf(editor, issue.nodeId));
+/** A problem in words: the node, the field by its label, and what is wrong with it. */
+export function worded(editor, issue) {
+  const { title, message } = told(editor, issue);
+  return `${nameOf(editor, issue.nodeId)}: ${[title, message].filter(Boolean).join(/^[A-Z]/.test(message) ? ": " : " ")}`;
+}
 
 function problems(editor) {
   const { issues } = editor.shown;
@@ -41,7 +44,7 @@ function problems(editor) {
   return h("details", { class: "problems confirm" }, [
     h("summary", { class: ["button small", errors > 0 ? "wrong" : "warn"] }, `${issues.length} ${issues.length === 1 ? "problem" : "problems"}`),
     h("ul", { class: "menu" }, issues.slice(0, 100).map((one) => h("li", null, h("button", { type: "button", onClick: () => editor.lead(one) }, [
-      h("b", null, nameOf(editor, one.nodeId)), h("span", null, [told(editor, one), one.severity === "warning" ? " (warning)" : ""]),
+      h("b", null, nameOf(editor, one.nodeId)), h("span", null, [...atPlace(told(editor, one)), one.severity === "warning" ? " (warning)" : ""]),
     ])))),
   ]);
 }

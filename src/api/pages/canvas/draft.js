@@ -26,7 +26,7 @@ function placed(message) {
 const issuesOf = (automation) => (automation.referenceIssues ?? []).map(({ nodeId, message, severity }) => {
   const found = placed(message);
   const isTrigger = !nodeId && /^triggerConfig\b/.test(found.path);
-  return { nodeId: isTrigger ? TRIGGER : nodeId, ...found, path: found.path.replace(/^triggerConfig\.?/, ""), severity };
+  return { nodeId: isTrigger ? TRIGGER : nodeId, ...found, severity };
 });
 
 /** The faults that the API sees in a document, each at its node. */
@@ -35,9 +35,7 @@ function refusedOf({ details, message }, { graph }) {
   return details.map(({ path, message: said }) => {
     const node = path.match(/^graph\.nodes\.(\d+)\.?(.*)$/);
     if (node) return { nodeId: graph.nodes[node[1]]?.id ?? "", path: node[2], message: said, severity: "error" };
-    const trigger = path.match(/^triggerConfig\.?(.*)$/);
-    if (trigger) return { nodeId: TRIGGER, path: trigger[1], message: said, severity: "error" };
-    return { nodeId: "", path, message: said, severity: "error" };
+    return { nodeId: /^triggerConfig\b/.test(path) ? TRIGGER : "", path, message: said, severity: "error" };
   });
 }
 

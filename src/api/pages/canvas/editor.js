@@ -44,7 +44,7 @@ class Editor {
     this.run = shallowReactive({ run: null, isOpen: false, nodes: new Map(), data: new Map(), payload: null, dataRunId: null, problem: "" });
     this.testing = new Testing(api, this.run);
     this.selection = shallowRef(none());
-    this.at = shallowReactive({ opened: null, focused: null, place: null, dialog: null, isPaletteOpen: window.innerWidth > 900, said: "", others: [], changed: null, edited: null, menu: null });
+    this.at = shallowReactive({ opened: null, focused: null, place: null, dialog: null, isPaletteOpen: window.innerWidth > 900 && graph.nodesOf(document).length === 0, said: "", others: [], changed: null, edited: null, menu: null });
     this.canvas = ref(null);
     this.palette = ref(null);
   }
@@ -355,8 +355,15 @@ class Editor {
     this.at.dialog = null;
     await this.tried(async () => {
       if (!(await this.draft.flush())) throw new Error("The draft isn't saved yet. Fix its problems, then test it.");
+      this.refuse();
       await this.testing.test(this.document.value, wanted);
     });
+  }
+
+  /** What publishing would refuse, a test does, too: the list of problems says where each is. */
+  refuse() {
+    const errors = this.shown.issues.filter((one) => one.severity !== "warning");
+    if (errors.length > 0) throw new Error(`Fix ${errors.length === 1 ? "this problem" : `these ${errors.length} problems`} first. ${errors.slice(0, 3).map((one) => worded(this, one)).join(" · ")}`);
   }
 
   async from(nodeId, isAlone) {

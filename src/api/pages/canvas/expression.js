@@ -66,9 +66,6 @@ export function faultPlace(message, text, language = "value") {
   return places.length === 1 && row === 0 ? placeAt(text, places[0].index + places[0][0].length + column) : null;
 }
 
-/** A refusal without the list of all that the grammar would take. */
-const plainFault = (message) => message.replace(/ expecting \{[\s\S]*\}$/, "");
-
 /** A value in a few words. */
 export function brief(value) {
   const text = typeof value === "string" ? value : JSON.stringify(value);
@@ -141,7 +138,7 @@ export const CodeField = {
 
 /** A text as an expression or a template, with its value for the data that is known. */
 export const ExpressionField = {
-  props: ["binding", "text", "language", "label", "readonly", "describedBy", "lines"],
+  props: ["binding", "text", "language", "label", "readonly", "describedBy", "lines", "known"],
   emits: ["input"],
   setup(props, { emit }) {
     const scope = inject("scope");
@@ -181,7 +178,8 @@ export const ExpressionField = {
           describedBy: props.describedBy, fault: error ? faultPlace(error, props.text, props.language) : null,
           onInput: (text) => emit("input", text),
         }),
-        isShown && h("output", { class: ["value", { wrong: error, absent }] }, error ? plainFault(error)
+        // What the draft is told of the same expression stands below the field.
+        isShown && !props.known?.includes(error) && h("output", { class: ["value", { wrong: error, absent }] }, error ? error
           : absent ? `No value for the last run: ${answer.error}` : brief(answer.value ?? null)),
       ]);
     };

@@ -75,7 +75,7 @@ export const Field = {
       const switches = takesBinding() && !form.readonly() && !props.unswitched && is.control !== "group";
       const modes = [["fixed", "Fixed"], ["expression", "Expression"], ...(form.secrets && TEXTS.has(is.control) ? [["secret", "Secret"]] : [])];
       const drawn = drawValue({
-        ...props, control: is, id, label, mode, form,
+        ...props, control: is, id, label, mode, form, known: issues.map(({ message }) => message),
         describedBy: hasHint || issues.length > 0 ? hintId : undefined,
         emit: (value) => emit("change", value),
       });
@@ -88,7 +88,7 @@ export const Field = {
         ]),
         drawn,
         (hasHint || issues.length > 0) && h("p", { class: "field-hint", id: hintId },
-          [hasHint && h("span", is.description), ...issues.map((issue) => h("span", { class: "fault", role: "alert" }, issue.message))]),
+          [hasHint && h("span", is.description), ...issues.map((issue) => h("span", { class: "fault", role: "alert" }, issue.message === "is required" ? "Required" : capital(issue.message)))]),
       ]);
     };
   },
@@ -107,14 +107,14 @@ function drawValue(field) {
     ? drawFixed(field) : CONTROLS.json(field);
 }
 
-const attributesOf = ({ label, describedBy, form, emit }) =>
-  ({ label, describedBy, readonly: form.readonly(), onChange: emit });
+const attributesOf = ({ label, describedBy, known, form, emit }) =>
+  ({ label, describedBy, known, readonly: form.readonly(), onChange: emit });
 
 const drawFixed = (field) => CONTROLS[field.control.control](field);
 
 /** A binding that is no secret: a text with places, an expression, or a path that is neither. */
 const BoundField = {
-  props: ["binding", "label", "describedBy", "readonly", "isText"],
+  props: ["binding", "label", "describedBy", "known", "readonly", "isText"],
   emits: ["change"],
   setup(props, { emit }) {
     const language = ref(languageOf(props.binding));
@@ -145,7 +145,7 @@ const BoundField = {
       return h("div", { class: "bound" }, [
         h(ExpressionField, {
           binding: props.binding, text: text.value, language: language.value, label: props.label,
-          readonly: props.readonly, describedBy: props.describedBy, onInput: typed,
+          readonly: props.readonly, describedBy: props.describedBy, known: props.known, onInput: typed,
         }),
         !props.readonly && (props.isText || language.value === "text")
           && segments(`Kind of expression of ${props.label}`, [["text", "Text {{ }}"], ["value", "Value"]], language.value, speak),
@@ -287,7 +287,7 @@ const JsonField = {
 CONTROLS.json = (field) => h(JsonField, { field });
 
 CONTROLS.cel = (field) => h(ExpressionField, {
-  binding: { type: "expression", value: field.value ?? "" }, text: field.value ?? "", language: "value", label: field.label, lines: 1,
+  binding: { type: "expression", value: field.value ?? "" }, text: field.value ?? "", language: "value", label: field.label, lines: 1, known: field.known,
   readonly: field.form.readonly(), describedBy: field.describedBy,
   onInput: (text) => text !== (field.value ?? "") && field.emit(text === "" ? undefined : text),
 });
@@ -445,8 +445,9 @@ export const Properties = {
         const without = Object.fromEntries(Object.entries(props.value).filter(([name]) => !keys.includes(name)));
         if (keys.some((name) => props.value[name] !== undefined)) emit("change", without, null, undefined);
       };
-      const title = none ? props.schema.properties[keys[0]].title : labels.join(" or ");
+      const title = none ? "Authentication" : labels.join(" or ");
       return h("div", { class: "panel-choice", key: keys.join() }, [
+        none ? h("span", { class: "field-label", "aria-hidden": "true" }, title) : null,
         segments(title, options, chosen, choose, form.readonly()),
         ...keys.filter((key) => key === chosen || props.value[key] !== undefined).map((key) => fieldOf(key, true)),
       ]);

@@ -4,7 +4,7 @@ import { celOf, isObject } from "/pages/canvas/bindings.js";
 import { CodeField, scopeOf, ValueTree } from "/pages/canvas/expression.js";
 import { Field, formOf, placed, Properties, segments } from "/pages/canvas/form.js";
 import { TRIGGER } from "/pages/canvas/graph.js";
-import { titleOf, withKey } from "/pages/canvas/schema.js";
+import { atPlace, isAtField, toldOf, withKey } from "/pages/canvas/schema.js";
 import "/pages/canvas/pickers.js";
 
 const { h, provide, ref, shallowRef } = globalThis.Vue;
@@ -74,8 +74,9 @@ export const heading = (title, sentence, close) => h("header", { class: "panel-h
   h("button", { type: "button", class: "button small", "aria-label": "Close", onClick: close }, "Close"),
 ]);
 
+/** The problems that no field of the form shows. */
 export const problemList = (issues, schema) => issues.length > 0 && h("ul", { class: "panel-problems", role: "status" }, issues.map((issue) =>
-  h("li", { class: issue.severity ?? "error" }, issue.path ? [h("b", titleOf(issue.path, schema)), " ", issue.message] : issue.message)));
+  h("li", { class: issue.severity ?? "error" }, atPlace(toldOf(issue, schema)))));
 
 export const NodePanel = {
   name: "NodePanel",
@@ -140,7 +141,7 @@ export const NodePanel = {
       const issues = props.issues.map(placed);
       return h("div", { class: "node-panel", onKeydown: (event) => { if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector(".ace_autocomplete")?.offsetParent) emit("close"); } }, [
         heading(node.label ?? kind.title, kind.description, () => emit("close")),
-        problemList(issues, kind.schema),
+        problemList(tab.value === "parameters" ? issues.filter((issue) => !isAtField(issue, kind.schema)) : issues, kind.schema),
         h("div", { class: "panel-columns" }, [
           h("section", { class: "panel-in", "aria-label": "Input" }, [
             h("h3", "Input"), h("p", { class: "quiet" }, "Select a field, then a value."),

@@ -36,7 +36,7 @@ const Picker = {
       if (names.value !== null && names.value.length === 0) {
         return h("input", {
           ...shared, type: "text", value: value ?? "", readonly: disabled, autocomplete: "off",
-          placeholder: props.list === "fields" ? "Choose a table first, or enter a key" : props.list === "secrets" ? "Name of a secret" : "ID",
+          placeholder: { fields: "Choose a database first, or enter a key", secrets: "Name of a secret" }[props.list] ?? `No ${props.list} found. Enter an ID`,
           onInput: (event) => field.emit(event.target.value || undefined),
         });
       }
@@ -196,7 +196,7 @@ const FilterField = {
       const { field } = props;
       const readonly = field.form.readonly();
       const takesExpression = field.control.expression;
-      const switcher = takesExpression && segments(`Kind of ${field.label}`, [["rows", "Rows"], ["expression", "Expression"]], mode.value, (next) => {
+      const switcher = takesExpression && segments(`Kind of ${field.label}`, [["rows", "Conditions"], ["expression", "Expression"]], mode.value, (next) => {
         mode.value = next;
         field.emit(undefined);
       }, readonly);

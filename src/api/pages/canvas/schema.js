@@ -212,6 +212,22 @@ export function titleOf(path, schema) {
   return [schema?.properties?.[first]?.title ?? first, ...rest].join(" › ");
 }
 
+/** A problem with the label of its place; "" where it has none, or where its message names it already. */
+export function toldOf({ path, message }, schema) {
+  const title = titleOf(path ?? "", schema);
+  return { title: message.toLowerCase().startsWith(`${title.toLowerCase()} `) ? "" : title, message };
+}
+
+/** The same as parts of a page. */
+export const atPlace = ({ title, message }) => (title ? [globalThis.Vue.h("b", title), /^[A-Z]/.test(message) ? ": " : " ", message] : [capital(message)]);
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** True for a problem that the form of a schema shows at its field. */
+export const isAtField = ({ path }, schema) => {
+  const [, key] = /^(?:config|input|triggerConfig)\.(\w+)(?:\.[A-Za-z_]\w*)?$/.exec(path ?? "") ?? [];
+  return Boolean(key && schema?.properties?.[key]);
+};
+
 /** An object with a property set, or without it; the order of the others stays. */
 export function withKey(owner, key, value) {
   if (value !== undefined) return { ...owner, [key]: value };

@@ -3,6 +3,7 @@
 import { scopeOf } from "/pages/canvas/expression.js";
 import { CONTROLS, formOf, placed, Properties } from "/pages/canvas/form.js";
 import { heading, problemList } from "/pages/canvas/node-panel.js";
+import { isAtField } from "/pages/canvas/schema.js";
 
 const { h, onBeforeUnmount, provide, ref, shallowRef, watch } = globalThis.Vue;
 
@@ -50,6 +51,9 @@ export function scheduleOf({ repeat, minute = 0, hour = 9, days = [1], day = 1, 
   }
 }
 
+const dateOf = (at, timeZone) => new Intl.DateTimeFormat(document.documentElement.dataset.language || undefined, {
+  weekday: "short", year: "numeric", month: "short", day: "numeric", hour: "numeric", minute: "2-digit", timeZone }).format(new Date(at));
+
 /** The next times of a schedule, asked for while it is typed. */
 const NextTimes = {
   props: ["trigger", "names"],
@@ -72,7 +76,7 @@ const NextTimes = {
       return h("section", { class: "next-times", "aria-label": "Next runs" }, [
         h("h3", "Next runs"),
         problem && h("p", { class: "fault", role: "alert" }, problem),
-        h("ol", times.map(({ at, local }) => h("li", { key: at }, `${local.slice(0, 16).replace("T", " ")} ${timezone}`))),
+        h("ol", times.map(({ at }) => h("li", { key: at }, `${dateOf(at, timezone)} ${timezone}`))),
         found.value && !problem && times.length === 0 && h("p", { class: "quiet" }, "No upcoming runs"),
         ...notes.map((note) => h("p", { class: "quiet" }, note)),
       ]);
@@ -227,7 +231,7 @@ export const TriggerPanel = {
       const isSchedule = trigger.kind === "schedule";
       return h("div", { class: "node-panel of-trigger", onKeydown: (event) => { if (event.key === "Escape" && !event.defaultPrevented) emit("close"); } }, [
         heading("Trigger", described.description, () => emit("close")),
-        problemList(props.issues.map(placed), described.schema),
+        problemList(props.issues.map(placed).filter((issue) => !isAtField(issue, described.schema)), described.schema),
         h("div", { class: "panel-form" }, [
           labelled("Starts", "trigger-kind", h("select", { id: "trigger-kind", disabled: props.readonly, value: trigger.kind, onChange: (event) => turn(event.target.value) },
             catalog.triggers.map(({ kind, title }) => h("option", { value: kind, key: kind }, title)))),

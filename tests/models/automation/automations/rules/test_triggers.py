@@ -128,9 +128,9 @@ def test_a_wrong_shape_is_refused_at_its_place(given: Any, path: str) -> None:
             {"kind": "record_date_reached", "databaseId": "d", "fieldKey": "a", "timezone": "X"},
             'triggerConfig.timezone: "X" is not',
         ),
-        ({"kind": "record_created"}, "triggerConfig.databaseId: This key is required"),
-        ({"kind": "record_matches", "databaseId": "d"}, "triggerConfig.filter: This key"),
-        ({"kind": "form_submitted"}, "triggerConfig.formItemId: This key"),
+        ({"kind": "record_created"}, "triggerConfig.databaseId: is required"),
+        ({"kind": "record_matches", "databaseId": "d"}, "triggerConfig.filter: is required"),
+        ({"kind": "form_submitted"}, "triggerConfig.formItemId: is required"),
         (
             {"kind": "manual", "inputSchema": {"type": "wat"}},
             "triggerConfig.inputSchema: Invalid",

@@ -95,10 +95,10 @@ _NEEDED = {
 def _missing_keys(trigger: kinds.TriggerConfig) -> Iterator[Problem]:
     for name in _NEEDED.get(trigger.kind, ()):
         if getattr(trigger, name) is None:
-            yield str(type(trigger).model_fields[name].alias), "This key is required."
+            yield str(type(trigger).model_fields[name].alias), "is required"
     if isinstance(trigger, kinds.FormSubmittedTrigger) and trigger.form_item_id is None:
         # A view of the kind form shows records; only forms take submissions.
-        yield "formItemId", "This key is required: the item of the form."
+        yield "formItemId", "is required"
 
 
 def _schedule_problems(trigger: kinds.ScheduleTrigger) -> Iterator[Problem]:
