@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.pages.daily_acts.view_acts import tasks, view
+from tests.pages.daily_acts.view_acts import FIELDS, tasks, view
 from tests.support.browser import Page
+from tests.support.engine import graph, node
 from tests.support.patience import eventually
 from tests.support.person import Person, axis, sign_in, violations
 from tests.support.server import Server
@@ -70,6 +71,11 @@ async def test_widgets_are_drawn_and_arranged(page: Page, person: Person, screen
     await page.until("document.querySelector('.of-number .chart-number b').innerText === '4'")
     await page.until("document.querySelectorAll('.of-chart svg .chart-mark').length === 3")
     await page.until("document.querySelectorAll('.of-view tbody tr').length === 4")
+    # A drawing has the size of its place, and its texts that of the page.
+    await page.until(
+        "(() => { const svg = document.querySelector('.of-chart svg');"
+        " return svg.viewBox.baseVal.width === Math.round(svg.clientWidth); })()"
+    )
     for dark in (False, True):
         await page.show(dark=dark)
         await page.screenshot(screens / f"dashboard-{'dark' if dark else 'light'}.png")
@@ -104,6 +110,31 @@ async def test_widgets_are_drawn_and_arranged(page: Page, person: Person, screen
     await page.show(width=390, height=800)
     await page.screenshot(screens / "dashboard-narrow.png")
     assert await axis(page) <= 0
+
+
+async def test_long_numbers_fit_and_runs_have_the_names_of_their_automations(
+    page: Page, person: Person
+) -> None:
+    database_id = await tasks(person, [{"label": "Price", "kind": "currency"}, *FIELDS[1:]])
+    row = {"title": "All of it", "price": 12_044_195.31}
+    await person.call("POST", f"/v1/databases/{database_id}/records", {"data": row})
+    asked = {"databaseId": database_id, "aggregate": {"op": "sum", "field": "price"}}
+    widgets = [
+        widget("number", {**asked, "title": "Worth"}, 0, 0, 2, 3),
+        widget("runs", {"title": "Runs"}, 3, 0, 4, 7),
+    ]
+    run_id = await person.run(graph(node("one", "transform", output={})), label="Count stock")
+    _, surface_id = await new_dashboard(person, *widgets)
+    await sign_in(page, person.server, person.space)
+    await page.show(width=1280)
+    await page.open(f"{person.server.url}/surfaces/{surface_id}")
+    number = "document.querySelector('.of-number .chart-number b')"
+    await page.until(f"{number}.innerText === '12,044,210.31'")
+    inside = "document.querySelector('.of-number .widget-body')"
+    assert await page.evaluate(f"{inside}.scrollWidth <= {inside}.clientWidth")
+    link = f"document.querySelector('.of-runs a[href=\"/runs/{run_id}\"]')"
+    await page.until(f"{link}.innerText === 'Count stock'")
+    assert not any("/automations?" in one for one in page.requests), "only those of the runs"
 
 
 async def test_a_widget_is_added_in_dialogs(page: Page, person: Person) -> None:

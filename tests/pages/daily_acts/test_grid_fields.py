@@ -180,3 +180,14 @@ async def test_a_viewer_has_no_settings_of_fields(page: Page, server: Server, sp
     await page.click("[data-head='1']")
     await page.until("document.querySelector('.sheet-menu') !== null")
     assert "Settings" not in await page.text(".sheet-menu")
+
+
+async def test_a_table_without_a_view_shows_all_its_fields(
+    page: Page, server: Server, space: Space
+) -> None:
+    fields = [{"label": f"Field {at}", "kind": "number"} for at in range(16)]
+    table = await table_of(page, server, space, fields, [{"title": "Tea"}])
+    await table.open()
+    heads = "document.querySelectorAll('#table [data-head-cell]').length"
+    assert await page.evaluate(heads) == 17
+    assert await page.evaluate("document.querySelector('.hidden-fields')") is None

@@ -62,6 +62,13 @@ async def title_of(page: Page, title: str) -> str:
     return f'[data-title="{title}"]'
 
 
+async def test_a_card_names_the_fields_of_its_values(page: Page, person: Person) -> None:
+    await board(page, person)
+    card = await title_of(page, "Rice")
+    labels = f"[...document.querySelectorAll('{card} .card-label')].map(one => one.innerText)"
+    assert await page.evaluate(labels) == ["Price", "Due"]
+
+
 async def test_a_card_is_dragged_into_another_column(
     page: Page, person: Person, screens: Path
 ) -> None:

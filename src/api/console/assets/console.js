@@ -10,6 +10,7 @@ if (document.querySelector("[data-forget-query]")) history.replaceState(null, ""
 const format = (style) => new Intl.DateTimeFormat(root.dataset.language, { ...style, timeZone: root.dataset.zone });
 const day = format({ day: "numeric", month: "short" });
 const year = format({ day: "numeric", month: "short", year: "numeric" });
+const wholeDay = new Intl.DateTimeFormat(root.dataset.language, { dateStyle: "medium", timeZone: "UTC" });
 const clock = format({ hour: "2-digit", minute: "2-digit" });
 const exact = format({ dateStyle: "full", timeStyle: "long" });
 const STEPS = [[60, "s", 1], [3600, "min", 60], [86_400, "h", 3600]];
@@ -39,6 +40,12 @@ function shown(moment) {
 function showTime(time) {
   const moment = new Date(time.dateTime);
   if (Number.isNaN(moment.getTime())) return;
+  if (time.dateTime.length === 10) {
+    // A day is the same in every zone.
+    const text = wholeDay.format(moment);
+    if (time.textContent !== text) time.textContent = text;
+    return;
+  }
   const text = time.dataset.style === "clock" ? placed(moment, new Date()) : shown(moment);
   if (time.textContent !== text) time.textContent = text;
   const title = `${exact.format(moment)}\n${time.dateTime}`;

@@ -120,6 +120,8 @@ def _shaped(spec: FieldSpec, value: FieldValue, text: str) -> Cell:
             return Cell("check", "yes" if value is True else "no")
         case ValueForm.MOMENT if isinstance(value, str):
             return Cell("moment", text, at=moment(value).astimezone(UTC))
+        case ValueForm.DAY:
+            return Cell("day", text)
         case ValueForm.NUMBER if spec.kind is FieldKind.RATING:
             return Cell("stars", text)
         case ValueForm.NUMBER:

@@ -178,7 +178,7 @@ function widgetView(page, widget, shade) {
     h("header", { class: "widget-head" }, [
       page.canWrite ? h("button", {
         type: "button", class: "grip", "aria-label": `Move ${name}`, title: "Drag, or use the arrow keys; with Shift they resize", onKeydown: (event) => key(event, page, widget), onPointerdown: (event) => drag(event, page, widget, false, shade),
-      }, "⋮⋮") : null,
+      }, "⠿") : null,
       isBare ? null : h("h2", null, name),
       page.canWrite ? h("span", { class: "widget-tools" }, [
         FORMS[widget.kind] ? button("Edit", () => edit(page, widget), { class: "small subtle", "aria-label": `Edit ${name}` }) : null, button("Remove", () => remove(page, widget), { class: "small subtle", "aria-label": `Remove ${name}` }),

@@ -76,7 +76,7 @@ const listing = (path, key, row, names = async () => ({})) => ({
   setup(props) {
     const rows = ref(null);
     const problem = ref("");
-    const load = () => call("GET", `${path(props.page)}${path(props.page).includes("?") ? "&" : "?"}limit=${props.block.content.limit ?? 10}`).then(async (page) => { const known = await names(props.page); rows.value = page[key].map((one) => row(one, props.page, known)); }, (error) => { problem.value = said(error); });
+    const load = () => call("GET", `${path(props.page)}${path(props.page).includes("?") ? "&" : "?"}limit=${props.block.content.limit ?? 10}`).then(async (page) => { const known = await names(props.page, page[key]); rows.value = page[key].map((one) => row(one, props.page, known)); }, (error) => { problem.value = said(error); });
     onMounted(load);
     watch(() => props.block.content.limit, load);
     return () => {
@@ -90,7 +90,9 @@ const listing = (path, key, row, names = async () => ({})) => ({
   },
 });
 
-const labels = async (page) => Object.fromEntries((await call("GET", `/v1/workspaces/${page.workspaceId}/automations?limit=100`)).automations.map((one) => [one.id, one.label]));
+/** The labels of the automations of these runs, however many others there are. */
+const labels = async (page, runs) => Object.fromEntries(await Promise.all([...new Set(runs.map((one) => one.automationId))]
+  .map(async (id) => [id, await call("GET", `/v1/workspaces/${page.workspaceId}/automations/${id}`).then((one) => one.label, () => undefined)])));
 const Runs = listing((page) => `/v1/workspaces/${page.workspaceId}/automation-runs`, "runs", (one, _, known) => ({ label: known[one.automationId] ?? `Run ${one.id.slice(-6)}`, href: `/runs/${one.id}`, status: one.status, at: one.createdAt }), labels);
 const Automations = listing((page) => `/v1/workspaces/${page.workspaceId}/automations`, "automations", (one, page) => ({ label: one.label, href: `/workspaces/${page.workspaceId}/automations/${one.id}`, status: one.enabled ? "on" : "off", at: one.updatedAt }));
 const Recent = listing((page) => `/v1/items?workspaceId=${page.workspaceId}`, "items", (one) => ({ label: one.title || "Untitled", href: `/items/${one.id}`, at: one.updatedAt }));

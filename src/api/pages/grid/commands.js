@@ -8,7 +8,8 @@ import { isSame, isWritten, OPTIONS, read, textOf, valueOf } from "./values.js";
 
 const { computed, shallowReactive, shallowRef, watch } = Vue;
 
-const FIRST_COLUMNS = 12;
+/** Columns of a table without a view that says which. */
+const FIRST_COLUMNS = 40;
 const WIDTHS = { title: 260, long_text: 240, rich_text: 240, json: 200, checkbox: 92, number: 120, currency: 130, percent: 100, rating: 120, date: 124, datetime: 164, time: 92, duration: 100, relation: 190, multi_select: 190, url: 200, email: 200 };
 const records = (count) => `${count.toLocaleString()} ${count === 1 ? "record" : "records"}`;
 

@@ -148,7 +148,7 @@ const HiddenFields = {
   },
 };
 
-const figure = new Intl.NumberFormat(LANGUAGE, { maximumFractionDigits: 6 });
+const figure = new Intl.NumberFormat(LANGUAGE, { maximumFractionDigits: 2 });
 
 /** The sums of the selected range. */
 function summary(table) {

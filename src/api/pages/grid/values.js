@@ -1,5 +1,7 @@
 // Values of fields: as they are shown, as they are copied, and as a reader's texts are read.
 
+import { numberText } from "/pages/words.js";
+
 const root = document.documentElement;
 export const LANGUAGE = root.dataset.language || navigator.language || "en";
 export const ZONE = root.dataset.zone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
@@ -235,15 +237,10 @@ export class Names {
 /** A value as it is shown. */
 export function textOf(field, value, names, { language = LANGUAGE, plain = false } = {}) {
   if (isEmpty(value)) return "";
-  const settings = field.settings ?? {};
   switch (field.kind) {
     case "number": case "currency": case "percent": {
       if (typeof value !== "number") return String(value);
-      const decimals = Number.isInteger(settings.precision) ? { minimumFractionDigits: settings.precision, maximumFractionDigits: settings.precision } : { minimumFractionDigits: field.kind === "currency" && !Number.isInteger(value) ? 2 : 0 };
-      if (plain) return number(value, language, { useGrouping: false });
-      const text = number(value, language, { ...decimals, useGrouping: settings.format !== "plain" });
-      const unit = field.kind === "percent" ? "%" : settings.currencyCode || settings.unit || "";
-      return unit ? `${text}\u00a0${unit}` : text;
+      return plain ? number(value, language, { useGrouping: false }) : numberText(field, value, language);
     }
     case "auto_number": return String(value);
     case "rating": return plain ? String(value) : "★".repeat(value);

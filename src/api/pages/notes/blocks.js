@@ -63,7 +63,7 @@ const Handle = {
       h("button", {
         type: "button", class: "grip", "aria-label": `${labelOf(props.block.kind)} block`, "aria-haspopup": "menu", "aria-expanded": isOpen.value, tabindex: -1, title: "Drag to move, click for the menu",
         onClick: open, onPointerdown: (event) => drag(event, props.page, props.block),
-      }, "⋮⋮"),
+      }, "⠿"),
       isOpen.value ? h("div", { class: "note-menu", role: "menu", "aria-label": "Block", onKeydown: keys }, [
         ...MENU.map(([label, does]) => item(label, does)),
         ...(turns().length > 0 ? [h("p", { class: "quiet", key: "turn", role: "presentation" }, "Turn into")] : []),

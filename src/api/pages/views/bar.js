@@ -219,7 +219,7 @@ function panels(draft, store, given) {
     kind === "chart" ? null : panel("sort-panel", counted("Sort", sorts), sorts > 0, () => sortsPanel(draft)),
     ["table", "list"].includes(kind) ? panel("group-panel", counted("Group", groups), groups > 0, () => groupsPanel(draft)) : null,
     kind === "chart" ? null : panel("fields-panel", "Fields", false, () => fieldsPanel(draft)),
-    ["chart", "form"].includes(kind) ? null : panel("color-panel", counted("Colors", draft.of("colors")?.length ?? 0), false, () => h(Colors, { rules: draft.of("colors") ?? [], onChange: (rules) => draft.set("colors", rules.length > 0 ? rules : null) })),
+    ["chart", "form"].includes(kind) ? null : panel("color-panel", counted("Colors", draft.of("colors")?.length ?? 0), draft.of("colors")?.length > 0, () => h(Colors, { rules: draft.of("colors") ?? [], onChange: (rules) => draft.set("colors", rules.length > 0 ? rules : null) })),
   ];
 }
 
@@ -334,8 +334,8 @@ export const ViewBar = {
             ...facts.views.map((one) => tab(one, store)),
           ]),
           facts.canEditViews && store.view ? h(Panel, { name: "view-menu", label: "⋯", title: `View ${store.view.label}`, small: true }, { default: ({ close }) => viewMenu(store, { mayEdit: mayEdit.value, dialog, run, close }) }) : null,
-          facts.canEditViews ? button([icon("draft"), "New view"], () => { dialog.value = "new"; }, { class: "small subtle", "data-new-view": "" }) : null,
-          hasTools ? button("Menu", () => { isOpen.value = !isOpen.value; }, { class: "small toolbar-menu", "aria-expanded": isOpen.value, "aria-controls": "toolbar" }) : null,
+          facts.canEditViews ? button([icon("plus"), "New view"], () => { dialog.value = "new"; }, { class: "small subtle", "data-new-view": "" }) : null,
+          hasTools ? button("Tools", () => { isOpen.value = !isOpen.value; }, { class: "small toolbar-menu", "aria-expanded": isOpen.value, "aria-controls": "toolbar" }) : null,
         ]),
         facts.canEditViews ? h("div", { class: "view-panels" }, [
           ...panels(draft, store, given),

@@ -4,7 +4,8 @@
 import { button, Panel } from "./controls.js";
 import { followPointer } from "./drag.js";
 import { ask, call, facts, fieldsByKey, writeRecord } from "./store.js";
-import { cardFields, colorOf, fieldsAsked, loadPeople, needsPeople, numberText, people, shownValue, valueOf } from "./values.js";
+import { numberText } from "/pages/words.js";
+import { cardFields, cardValues, colorOf, fieldsAsked, loadPeople, needsPeople, people } from "./values.js";
 import { aggregateName } from "./settings.js";
 
 const { h, nextTick, ref, shallowReactive, watch } = globalThis.Vue;
@@ -327,10 +328,7 @@ function card(board, record, column, shown) {
         board.move(record, column, to, orderOf(board.store) ? 0 : null);
       },
     }, to.title)) }) : null,
-    ...shown.map((field) => {
-      const value = shownValue(field, valueOf(record, field));
-      return value ? h("span", { class: "card-value", key: field.key, title: field.label }, value) : null;
-    }),
+    ...cardValues(shown, record),
   ]);
 }
 

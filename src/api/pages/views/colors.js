@@ -19,7 +19,7 @@ export const Colors = {
       ...rules.map((rule, index) => h("div", { class: "color-rule", key: index }, [
         h("div", { class: "panel-row" }, [
           h("span", { class: "option", "data-color": rule.color }, `Rule ${index + 1}`),
-          select(`Color of rule ${index + 1}`, rule.color, COLORS.map((key) => ({ key, label: key })), (color) => emit("change", rules.with(index, { ...rule, color }))),
+          select(`Color of rule ${index + 1}`, rule.color, COLORS.map((key) => ({ key, label: key.charAt(0).toUpperCase() + key.slice(1) })), (color) => emit("change", rules.with(index, { ...rule, color }))),
           removeButton(`rule ${index + 1}`, () => emit("change", rules.filter((_, at) => at !== index))),
         ]),
         h(FilterBuilder, { filter: rule.filter, onChange: (filter) => emit("change", rules.with(index, { ...rule, filter: filter ?? { and: [] } })) }),

@@ -2,7 +2,7 @@
 
 import { button } from "./controls.js";
 import { ask, call, facts, fieldsByKey } from "./store.js";
-import { cardFields, fieldsAsked, loadPeople, needsPeople, shownValue, valueOf } from "./values.js";
+import { cardFields, cardValues, fieldsAsked, loadPeople, needsPeople } from "./values.js";
 
 const { h, shallowRef } = globalThis.Vue;
 
@@ -66,10 +66,7 @@ function card(store, record, cover, shown) {
   return h("li", { class: "card tile", key: record.id, "data-card": record.id, "data-color": store.colors?.[record.id] }, [
     cover?.form === "files" ? h(Cover, { ids: files }) : null,
     h("a", { href: `/records/${record.id}`, class: "card-title" }, record.title || "Untitled"),
-    ...shown.map((field) => {
-      const value = shownValue(field, valueOf(record, field));
-      return value ? h("span", { class: "card-value", key: field.key, title: field.label }, value) : null;
-    }),
+    ...cardValues(shown, record),
   ]);
 }
 

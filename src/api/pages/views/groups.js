@@ -3,7 +3,8 @@
 import { addressOf } from "./controls.js";
 import { aggregateName } from "./settings.js";
 import { ask, call, facts, fieldsByKey, language } from "./store.js";
-import { dayText, loadPeople, needsPeople, numberText, optionOf, optionTag, people } from "./values.js";
+import { numberText } from "/pages/words.js";
+import { dayText, loadPeople, needsPeople, optionOf, optionTag, people } from "./values.js";
 
 const { h } = globalThis.Vue;
 
@@ -40,6 +41,8 @@ export function nameOf(field, granularity, { key, value }, titles) {
 }
 
 const levelsOf = (view) => [view?.manifest.groupBy ?? []].flat();
+/** Forms whose records can be in several groups at once. */
+const MANY = new Set(["options", "users", "records"]);
 const COMPARED = new Set(["option", "options", "text", "number", "boolean"]);
 const OF_THE_FIELD = new Set(["sum", "avg", "min", "max", "median", "range"]);
 const nameIn = (one) => one.as ?? (one.field ? `${one.op}_${one.field}` : "count");
@@ -98,7 +101,7 @@ export const Groups = {
         ...aggregates.map((one) => h("th", { scope: "col", class: "end", key: nameIn(one) }, one.op === "count" ? aggregateName("count") : `${aggregateName(one.op)}: ${fieldsByKey.get(one.field)?.label ?? one.field}`)),
       ])),
       h("tbody", null, rows(groups, groups.groups)),
-      aggregates.length > 0 ? h("tfoot", null, h("tr", null, [h("th", { scope: "row" }, "All"), h("td"), ...aggregates.map((one) => h("td", { class: "number end", key: nameIn(one) }, figure(one, totals[nameIn(one)])))])) : null,
+      aggregates.length > 0 ? h("tfoot", null, h("tr", null, [h("th", { scope: "row" }, "All"), h("td", { class: "number end" }, groups.isCut || MANY.has(fields[0].form) ? "" : groups.groups.reduce((sum, group) => sum + group.count, 0).toLocaleString(language)), ...aggregates.map((one) => h("td", { class: "number end", key: nameIn(one) }, figure(one, totals[nameIn(one)])))])) : null,
     ]), groups.isCut ? h("p", { class: "quiet" }, "Not all groups are shown.") : null);
   },
 };

@@ -1,5 +1,6 @@
 // Values of records as texts: options with colours, people and related records by name, dates.
 
+import { numberText } from "/pages/words.js";
 import { call, facts, language, zone } from "./store.js";
 
 const { h, shallowReactive } = globalThis.Vue;
@@ -43,16 +44,6 @@ const moment = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyl
 
 export const dayText = (text) => day.format(new Date(`${text}T00:00:00Z`));
 
-export function numberText(field, value) {
-  const { precision, format, currencyCode, unit } = field?.settings ?? {};
-  const least = field?.kind === "currency" && !Number.isInteger(value) ? 2 : 0;
-  const text = new Intl.NumberFormat(language, {
-    useGrouping: format !== "plain", ...(precision === undefined || precision === null ? { minimumFractionDigits: least, maximumFractionDigits: 10 } : { minimumFractionDigits: precision, maximumFractionDigits: precision }),
-  }).format(value);
-  if (field?.kind === "percent") return `${text} %`;
-  return [text, currencyCode ?? unit].filter(Boolean).join(" ");
-}
-
 /** A length in milliseconds as `1:05:00`. */
 function clock(ms) {
   const seconds = Math.round(ms / 1000);
@@ -87,6 +78,14 @@ export function shownValue(field, value) {
   const text = textOf(field, value);
   return text === "" ? null : h("span", { class: "value-text" }, text.length > 120 ? `${text.slice(0, 119)}…` : text);
 }
+
+/** The values of a card: a tag speaks for itself, before any other value is the name of its field. */
+export const cardValues = (fields, record) => fields.map((field) => {
+  const value = shownValue(field, valueOf(record, field));
+  if (!value) return null;
+  const isNamed = field.form !== "option" && field.form !== "options";
+  return h("span", { class: "card-value", key: field.key, title: field.label }, [isNamed ? h("span", { class: "card-label" }, field.label) : null, value]);
+});
 
 export const needsPeople = (fields) => fields.some((field) => field.form === "user" || field.form === "users");
 
