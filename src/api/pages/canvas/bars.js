@@ -109,7 +109,7 @@ function runBar(editor) {
   return h("div", { class: "canvas-bar", "data-status": run.status, "data-run": run.id, role: "status" }, [
     h("span", { class: "pill", "data-status": run.status }, [icon(run.status), plain(run.status)]),
     h("span", { class: "grow" }, [run.source === "test" ? "Test run" : `Run (${plain(run.source ?? "")})`, !isOpen && took !== null ? `, ${duration(took)}` : "",
-      run.error ? h("span", { class: "problem" }, ` ${run.error}`) : null]),
+      run.error ? [" · ", h("span", { class: "problem" }, run.error)] : null]),
     ...(isOpen ? approvals(editor) : []),
     isOpen ? button("Cancel", () => testing.cancel(), { class: "small" }) : null,
     hasFailed && run.source !== "test" ? button("Retry from failed node", () => editor.retry(), { class: "small primary", title: "Uses the graph on the canvas, and the outputs of nodes that succeeded. Calls are real." }) : null,

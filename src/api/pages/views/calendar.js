@@ -14,10 +14,13 @@ const { h, onMounted } = globalThis.Vue;
 
 const LANES = 4;
 const LANES_OF_WEEK = 16;
+/** Pixels of a day of a timeline, of a letter of a title, and of the widest title that is shown. */
+const [DAY_WIDTH, LETTER, WIDEST] = [36, 6.5, 190];
 const dayStamp = (day) => Date.parse(`${day}T00:00:00Z`) / 1000;
 
-/** The events of some days in lanes: each in the first one that is free on all of its days. */
-export function lanesOf(events, firstDay, count = 7) {
+/** The events of some days in lanes: each in the first one that is free on all of its days, and
+    on the `least` days that its title takes. */
+export function lanesOf(events, firstDay, count = 7, least = () => 1) {
   const lastDay = plusDays(firstDay, count - 1);
   const taken = [];
   const placed = [];
@@ -26,7 +29,7 @@ export function lanesOf(events, firstDay, count = 7) {
   for (const event of here) {
     const from = Math.max(0, daysBetween(firstDay, event.first));
     const to = Math.min(count - 1, daysBetween(firstDay, event.last));
-    const days = Array.from({ length: to - from + 1 }, (_, at) => from + at);
+    const days = Array.from({ length: Math.max(to - from + 1, least(event)) }, (_, at) => from + at);
     let lane = 0;
     while (days.some((day) => taken[lane]?.has(day))) lane += 1;
     taken[lane] ??= new Set();
@@ -89,6 +92,9 @@ function newEvent(calendar, place) {
   });
 }
 
+/** Days that a title is as wide as on a timeline, where it stands beside a short bar. */
+const daysOfTitle = ({ record }) => Math.ceil((Math.min((record.title || "Untitled").length * LETTER, WIDEST) + 14) / DAY_WIDTH);
+
 /** Some days in a row, with their events as bars. */
 function weekRow(calendar, firstDay, events, { details, count = 7, isWhole = false }) {
   const { state, store } = calendar;
@@ -96,7 +102,7 @@ function weekRow(calendar, firstDay, events, { details, count = 7, isWhole = fal
   const isMonth = mode === "month";
   const most = isWhole ? Infinity : isMonth ? LANES : LANES_OF_WEEK;
   const days = Array.from({ length: count }, (_, at) => plusDays(firstDay, at));
-  const placed = lanesOf(events, firstDay, count);
+  const placed = lanesOf(events, firstDay, count, isWhole ? daysOfTitle : undefined);
   const hidden = days.map((_, at) => placed.filter((one) => one.lane >= most && one.from <= at && one.to >= at).length);
   const isAdding = (day) => state.adding && !state.adding.hasTime && state.adding.stamp === dayStamp(day);
   const used = Math.max(0, ...placed.map((one) => one.lane + 1));
@@ -147,14 +153,16 @@ function bar(calendar, modes) {
 }
 
 const MODES = [["month", "Month"], ["week", "Week"], ["day", "Day"]];
-const DAY_WIDTH = 36;
 
 /** A calendar in rows of weeks; or a timeline, with all days of a month side by side. */
 const viewOf = (isTimeline) => ({
   props: ["store"],
   setup(props) {
     const calendar = new Calendar(props.store);
-    if (isTimeline) onMounted(() => calendar.root.value.querySelector(".cal-day.today")?.scrollIntoView({ block: "nearest", inline: "center" }));
+    if (isTimeline) onMounted(() => {
+      const [place, now] = [calendar.root.value, calendar.root.value.querySelector(".cal-day.today")];
+      if (now) place.scrollLeft = now.getBoundingClientRect().left - place.getBoundingClientRect().left - place.clientWidth / 2;
+    });
     return () => {
       const { store } = props;
       const { state } = calendar;

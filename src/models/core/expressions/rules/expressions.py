@@ -114,8 +114,8 @@ class _CelExpression:
         try:
             return self._program.run(self._reads.take(variables))
         except MissingKeyError as error:
-            message = ". ".join((error.message, *self._reads.missing(variables)))
-            raise MissingKeyError(message) from None
+            message = ". ".join(self._reads.missing(variables))
+            raise MissingKeyError(message or error.message) from None
 
 
 _MOST_MISSING = 2

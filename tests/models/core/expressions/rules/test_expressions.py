@@ -92,8 +92,8 @@ def test_a_bad_text_is_refused_with_its_reason(text: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("trigger.missing", "Key not found"),
-        ("trigger.__class__", "Key not found"),
+        ("trigger.missing", "missing not found in trigger"),
+        ("trigger.__class__", "__class__ not found in trigger"),
         ("trigger.list[7]", "Index error"),
         ("item.x", "SELECT"),
         ("1 / 0", "divide by zero"),
