@@ -450,7 +450,7 @@ async def test_an_item_of_the_callers_stands_for_items_that_cannot_be_had(
     else:
         assert [request.json() for request in endpoint.requests] == [{"v": [42, 5]}]
     without = await engine.from_node(automation.id, nodeId="only", scope={"index": 5})
-    assert str(without.error).startswith("loop: Key not found in map")
+    assert str(without.error).startswith("loop: rows not found in trigger")
 
 
 async def test_an_item_of_the_callers_is_that_of_a_repeat_inside_the_loop(engine: Engine) -> None:
