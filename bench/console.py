@@ -25,15 +25,15 @@ _HTML = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
 
 async def console(platform: Platform) -> list[Figure]:
     """Milliseconds and bytes of each page, against the most that a page may take."""
+    # The link signs in once.
     async with _session(platform) as browser:
         figures = await grid_figures(platform, browser)
-    automation_id = await automation_of_three_nodes(platform)
-    past = await LongHistory.of(platform, automation_id)
-    started = time.monotonic()
-    await past.grow(ROWS)
-    await settle(platform)
-    say(f"  {ROWS:,} rows of each table, after {time.monotonic() - started:.0f} s")
-    async with _session(platform) as browser:
+        automation_id = await automation_of_three_nodes(platform)
+        past = await LongHistory.of(platform, automation_id)
+        started = time.monotonic()
+        await past.grow(ROWS)
+        await settle(platform)
+        say(f"  {ROWS:,} rows of each table, after {time.monotonic() - started:.0f} s")
         for name, path in _pages(platform, automation_id, past).items():
             figures += await _measured(browser, name, path)
         return figures
