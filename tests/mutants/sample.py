@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from cosmic_ray.ast import ast_nodes, get_ast
@@ -93,7 +94,16 @@ def sampled(count: int, seed: int) -> list[Mutation]:
     """As many mutations as asked for, the same for the same seed and the same sources."""
     mutations = [one for path in paths() for one in mutations_of(path)]
     random.Random(seed).shuffle(mutations)  # noqa: S311  # a sample has no secret
-    return mutations[:count]
+    return list(islice(filter(_is_python, mutations), count))
+
+
+def _is_python(mutation: Mutation) -> bool:
+    """False where the `*` of parameters became a division."""
+    try:
+        compile(mutation.source(), mutation.path, "exec", dont_inherit=True)
+    except SyntaxError:
+        return False
+    return True
 
 
 def paths() -> list[str]:
