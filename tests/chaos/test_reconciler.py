@@ -377,6 +377,29 @@ async def test_a_restarted_run_keeps_what_operators_see(engine: Engine) -> None:
     assert await described.static_summary() == request["summary"]
 
 
+async def test_an_execution_that_waits_for_what_its_run_has_is_told(engine: Engine) -> None:
+    """It began while its start rested, or before its slot, and a start alone wakes nobody."""
+    automation = await engine.publish(waiting())
+    await engine.start(automation.id)
+    run_id = await lost_run(engine, automation.id, admitted_at=None)
+    async with engine.database.transaction() as work:
+        await append_starts(work, [run_id])
+    await engine.delivered(Family.AUTOMATION_RUN)
+    await eventually(lambda: _sleeps(engine, run_id))
+    async with engine.database.transaction() as work:
+        admitted = update(automation_run).where(automation_run.c.id == run_id)
+        await work.execute(admitted.values(admitted_at=datetime.now(UTC)))
+    assert (await sweep(engine))["restarted"] == 1
+    await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
+    await engine.cancel(automation.id, run_id)
+
+
+async def _sleeps(engine: Engine, run_id: UUID) -> bool:
+    workflow_id = Family.AUTOMATION_RUN.workflow_id(run_id)
+    found = await describe_execution(engine.client, workflow_id)
+    return found is not None and found.sleeps
+
+
 async def limited(engine: Engine) -> UUID:
     """An automation of which one run goes at a time."""
     config = {"kind": "manual", "concurrency": {"limit": 1}}

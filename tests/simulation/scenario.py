@@ -122,7 +122,7 @@ class Scenario:
         if self.weather is not Weather.CALM:
             acts += [(2, self._die), (1.2, self._lose_client), (1, self._time_out_task)]
         if self.weather is Weather.WILD:
-            acts += [(2, self._sweep), (1, self._break_execution)]
+            acts += [(2, self._sweep), (1, self._break_execution), (1, self._unhear)]
         (act,) = self.random.choices([one for _, one in acts], [weight for weight, _ in acts])
         await act()
 
@@ -360,13 +360,20 @@ class Scenario:
             return
         execution = self.random.choice(found)
         (fate,) = self.random.choices(
-            (self.server.forget, self.server.terminate, self.server.cancel), (3, 1, 1)
+            (self.server.forget, self.server.terminate, self.server.cancel), (2, 2, 1)
         )
         if fate == self.server.forget and execution.parent is not None:
             # A child is ended before it is removed, and its parent is notified.
             fate = self.server.terminate
         self.trace(f"Temporal: {fate.__name__} {execution.run_id}")
         fate(execution)
+
+    async def _unhear(self) -> None:
+        found = [one for one in self.server.open() if one.has_task and one.was_told]
+        if found:
+            execution = self.random.choice(found)
+            self.trace(f"Temporal: unhears what {execution.run_id} was told")
+            self.server.unhear(execution)
 
     async def _fire(self) -> None:
         """The schedule fires for the next due time; its starts are at least once, too."""

@@ -69,6 +69,11 @@ class Execution:
     def has_task(self) -> bool:
         return self.is_open and bool(self.inbox) and not self.busy
 
+    @property
+    def was_told(self) -> bool:
+        """True when it has a signal or a cancel that it has not handled."""
+        return any(_is_told(job) for job in self.inbox)
+
 
 class Server:
     """What Temporal remembers; `now` is the clock."""
@@ -122,6 +127,11 @@ class Server:
         """Lose an execution, as a Temporal that was put back to an earlier state does."""
         self._stop(execution, Status.TERMINATED)
         del self.executions[execution.id]
+
+    def unhear(self, execution: Execution) -> None:
+        """Lose what an execution was told last, as a Temporal that was put back does."""
+        execution.inbox[:] = [job for job in execution.inbox if not _is_told(job)]
+        execution.cancel_requested = False
 
     def terminate(self, execution: Execution) -> None:
         self._close(execution, Status.TERMINATED)
@@ -250,6 +260,10 @@ class Server:
             else:
                 cause.application_failure_info.type = failure
         parent.inbox.append(job)
+
+
+def _is_told(job: WorkflowActivationJob) -> bool:
+    return job.HasField("signal_workflow") or job.HasField("cancel_workflow")
 
 
 def end_of(command: WorkflowCommand) -> Status | None:

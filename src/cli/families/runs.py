@@ -124,8 +124,9 @@ class AutomationRuns(families.WorkFamily[AutomationRunRow]):
     async def restart(
         self, work: UnitOfWork, row: AutomationRunRow, latest: families.Execution | None
     ) -> None:
-        if row.status == RunStatus.QUEUED and (latest is None or latest.sleeps):
-            await slots.append_starts(work, [row.id])
+        is_asleep = latest is not None and latest.sleeps
+        if row.status == RunStatus.QUEUED and (latest is None or is_asleep):
+            await slots.append_starts(work, [row.id], is_asleep=is_asleep)
         else:
             # The rows of earlier executions would show the run as waiting in places that no longer
             # exist.

@@ -236,6 +236,7 @@ def start_intent(
     attributes: Mapping[str, str] | None,
     *,
     in_bulk: bool = False,
+    is_asleep: bool = False,
 ) -> outbox.IntentArguments:
     """The intent that starts a run of a version."""
     return {
@@ -243,7 +244,7 @@ def start_intent(
         "family": Family.AUTOMATION_RUN,
         "workspace_id": workspace_id,
         "subject_id": run_id,
-        "request": start_request(version, source, attributes, in_bulk=in_bulk),
+        "request": start_request(version, source, attributes, in_bulk=in_bulk, is_asleep=is_asleep),
     }
 
 
@@ -253,6 +254,7 @@ def start_request(
     attributes: Mapping[str, str] | None,
     *,
     in_bulk: bool = False,
+    is_asleep: bool = False,
 ) -> outbox.StartRequest:
     """The facts of a run that Temporal gets at its start, and operators see."""
     request: outbox.StartRequest = {
@@ -261,7 +263,7 @@ def start_request(
         "source": source,
         "weight": outbox.AWAITED if source in _AWAITED and not in_bulk else 1,
     }
-    if source is RunSource.SCHEDULE:
+    if source is RunSource.SCHEDULE or is_asleep:
         # Its fire may have started it, and then it waits for its slot, or for the end of a pause.
         # Two intents, one that starts and one that signals, could be parted by a pause.
         request["signal"] = ADMITTED
@@ -316,17 +318,26 @@ async def accepted_start_request(work: UnitOfWork, run_id: Id) -> outbox.StartRe
     return None
 
 
-async def append_starts(work: UnitOfWork, run_ids: Sequence[Id]) -> None:
+async def append_starts(
+    work: UnitOfWork, run_ids: Sequence[Id], *, is_asleep: bool = False
+) -> None:
     """Start runs that were accepted earlier and waited for a slot; under a pause they rest.
 
     A run that another run waits for was started by that one, so it is only signalled that it has
-    its slot.
+    its slot. So is an execution that is asleep: a start alone does not wake it.
     """
     if not run_ids:
         return
     for row in await _ACCEPTED.rows(work, {"run_ids": list(run_ids)}):
         intent = (
-            start_intent(row.workspace_id, row.id, row, RunSource(row.source), row.attributes)
+            start_intent(
+                row.workspace_id,
+                row.id,
+                row,
+                RunSource(row.source),
+                row.attributes,
+                is_asleep=is_asleep,
+            )
             if row.parent_run_id is None
             else admitted_intent(row.workspace_id, row.id)
         )
