@@ -179,32 +179,19 @@ class EndedRun(RunStatusRow, Protocol):
 class ExecutedNode(Protocol):
     """A node of a run as comparisons read it; equal digests are equal JSON values."""
 
-    @property
-    def node_id(self) -> str: ...
-    @property
-    def scope_key(self) -> str: ...
-    @property
-    def node_kind(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def outcome(self) -> str | None: ...
-    @property
-    def case_key(self) -> str | None: ...
-    @property
-    def attempt(self) -> int: ...
-    @property
-    def error(self) -> str | None: ...
-    @property
-    def started_at(self) -> datetime | None: ...
-    @property
-    def completed_at(self) -> datetime | None: ...
-    @property
-    def reused(self) -> bool: ...
-    @property
-    def input_digest(self) -> int | None: ...
-    @property
-    def output_digest(self) -> int | None: ...
+    node_id: str
+    scope_key: str
+    node_kind: str
+    status: str
+    outcome: str | None
+    case_key: str | None
+    attempt: int
+    error: str | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    reused: bool
+    input_digest: int | None
+    output_digest: int | None
 
 
 class RunClosedError(PlatformError):

@@ -16,7 +16,7 @@ PLACES = st.lists(
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Node:
     """A node as it was executed."""
 
