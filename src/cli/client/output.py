@@ -208,11 +208,11 @@ P = ParamSpec("P")
 
 
 def take_options(
-    command: Callable[..., None], function: Callable[..., Any], shared: Callable[..., None]
+    command: Callable[..., None], function: Callable[..., Any], extra: Callable[..., None]
 ) -> None:
     """Give a command the parameters of its function but the first, and the shared ones."""
     _, *own = inspect.signature(function).parameters.values()
-    parameters = [*own, *inspect.signature(shared).parameters.values()]
+    parameters = [*own, *inspect.signature(extra).parameters.values()]
     # Typer reads both.
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
