@@ -137,7 +137,7 @@ class _SlotShareInbound(ActivityInboundInterceptor):
             return await super().execute_activity(input)
         with self._shares.slot(workspace) as within:
             if not within:
-                # What no workflow could send to the other queue is given out again after a pause.
+                # A call that no workflow could send to the other queue is due again after a pause.
                 alone = info.workflow_id is None
                 raise ApplicationError(
                     "The workspace uses its share of the slots.",

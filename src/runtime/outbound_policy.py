@@ -301,7 +301,7 @@ _BAD_PORTS = frozenset({
 })
 
 # fmt: on
-# What speaks other protocols and is often near: MySQL, PostgreSQL, Redis, Temporal, memcached,
+# Servers of other protocols that are often near: MySQL, PostgreSQL, Redis, Temporal, memcached,
 # MongoDB.
 _SERVICES = frozenset({3306, 5432, 6379, 7233, 11211, 27017})
 

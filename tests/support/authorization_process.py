@@ -1,4 +1,4 @@
-"""The process of `authorization_server`; everybody who comes has agreed already."""
+"""The process of `authorization_server`; everyone who comes has agreed already."""
 
 import os
 import sys

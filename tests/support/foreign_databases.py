@@ -43,7 +43,7 @@ class ForeignDatabase:
 async def over_tcp(database_url: str) -> AsyncIterator[ForeignDatabase]:
     """The PostgreSQL of the tests, which listens on a socket file only, behind a port.
 
-    Its `source_reader` needs a password, and may read what everybody may.
+    Its `source_reader` needs a password, and may read what everyone may.
     """
     parts = urlsplit(database_url)
     [directory] = parse_qs(parts.query)["host"]

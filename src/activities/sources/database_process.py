@@ -199,7 +199,7 @@ SELECT EXISTS (
 )
 """
 """A superuser is a member of every role. The functions can be granted each by itself; before
-PostgreSQL 12 some of them refused by other means, and everybody seems to have the right."""
+PostgreSQL 12 some of them refused by other means, and everyone seems to have the right."""
 
 _REACHES_ELSEWHERE = """
 SELECT EXISTS (
@@ -226,7 +226,7 @@ def fetch_from_postgresql(query: DatabaseQuery, path: Path) -> int:
     A cursor is declared with one query in the extended protocol. So a second statement, COPY, CALL,
     DO and writes in WITH are refused by the server's own grammar.
     """
-    # What the platform's own database is reached by is none of theirs.
+    # The credentials of the platform's own database are not passed on.
     for name in [name for name in os.environ if name.startswith("PG")]:
         del os.environ[name]
     try:

@@ -410,7 +410,7 @@ def _bars(period: Period, top: int) -> Sequence[Bar]:
         for status in STACK
         if (number := period.outcomes.get(status, 0))
     }
-    # What small bars were lent is taken from the tall ones: the column keeps its height.
+    # The height lent to small bars is taken from the tall ones: the column keeps its height.
     scale = HEIGHT * period.runs / top / sum(heights.values()) if heights else 1
     bars, y = [], float(HEIGHT)
     for status, height in heights.items():

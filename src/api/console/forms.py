@@ -117,7 +117,7 @@ class Pause(Form):
 
 
 class Resume(Form):
-    """So many a minute; all at once without a number."""
+    """Releases a minute; without a number all are released at once."""
 
     rate: str = ""
 

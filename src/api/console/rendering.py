@@ -199,7 +199,7 @@ def home_of(workspace_id: Id) -> str:
 
 
 def local_path(text: str | None) -> str:
-    """A path on this host, whatever was asked for: nobody is led elsewhere by a link of ours."""
+    """A path on this host, whatever was asked for: no one is led elsewhere by a link of ours."""
     if text is None or not text.startswith("/") or text.startswith(("//", "/\\")):
         return "/"
     if not text.isascii() or not text.isprintable() or "\\" in text:

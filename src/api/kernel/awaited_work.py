@@ -130,7 +130,7 @@ Then: TypeAlias = Callable[[UnitOfWork], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """The answer `poll` finds after the commit, within so many seconds.
+    """The answer that `poll` finds after the commit, within `within` seconds.
 
     `is_fresh` says that this request has accepted the work: there is no answer at once.
     """
@@ -149,7 +149,7 @@ async def wait_for_answer(
 ) -> Data[Any] | Response:
     """Poll until there is an answer or the time is over.
 
-    Raises what `poll` raises, and ClientGoneError for a client that waits no longer: nobody was
+    Raises what `poll` raises, and ClientGoneError for a client that waits no longer: no one was
     given the answer.
     """
     try:

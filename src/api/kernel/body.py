@@ -1,4 +1,4 @@
-"""Reads the body of a request: at most so many bytes, and JSON unless the operation takes any.
+"""Reads the body of a request: bounded in bytes, and JSON unless the operation takes any.
 
 The pipeline calls it before the transaction opens. What is wrong with a body is kept in `Body` and
 told once the caller is known.
@@ -38,7 +38,7 @@ NO_BODY = Body()
 
 
 class PacedReceive:
-    """Receives a body whose sender may be behind `rate` bytes a second by so many seconds.
+    """Receives a body whose sender may be `seconds` behind a rate of `rate` bytes a second.
 
     Only the time that is spent waiting counts. Raises RequestTimeoutError.
     """

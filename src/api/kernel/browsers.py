@@ -78,7 +78,7 @@ class CookieToken:
 
     token: str
     unattended: bool = False
-    """The page asks by itself, perhaps while nobody is there: that is no use of the session."""
+    """The page asks by itself, perhaps while no one is there: that is no use of the session."""
 
     @property
     def digest(self) -> bytes:

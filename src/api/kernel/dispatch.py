@@ -28,7 +28,7 @@ class UnknownMethodError(MethodNotAllowedError):
         super().__init__(f"This path does not support the method. Allowed: {methods}.")
         self.headers = {"Allow": methods}  # type: ignore[misc]  # of this path
         self.is_public = all(one.access.credential == "none" for one in operations)
-        """Anybody may call the operations of the path."""
+        """Anyone may call the operations of the path."""
 
 
 @dataclass(slots=True)

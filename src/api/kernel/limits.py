@@ -95,7 +95,7 @@ class Quota:
 
 
 class TooOftenError(RateLimitedError):
-    """The bucket is empty; `Retry-After` says in how many seconds it no longer is."""
+    """The bucket is empty; `Retry-After` has the seconds until it is filled again."""
 
     def __init__(self, quota: Quota, seconds: float, counted: str = "requests") -> None:
         wait = max(1, math.ceil(seconds))
@@ -225,7 +225,7 @@ class ConnectionShares:
     Requests that wait for a locked row, or for a long evaluation, hold a connection meanwhile.
     Beyond the share of their caller they wait in line without one. A heavy request, such as a batch
     or a query, fills a processor: a caller's heavy requests take turns, which leaves room for
-    everybody else's.
+    everyone else's.
     """
 
     def __init__(self, most: int, patience: float = _PATIENCE_SECONDS, heavy: int = _HEAVY) -> None:

@@ -448,5 +448,5 @@ def _loggable(request: ApiRequest) -> str:
         # Nothing is escaped, so that each stands there as it is.
         for token, mark in tokens.items():
             path = path.replace(token, mark)
-    # A key that somebody sends in the path is no less secret there.
+    # A key that someone sends in the path is no less secret there.
     return without_tokens(path)[:_MAX_LOGGED_PATH]

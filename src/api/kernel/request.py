@@ -324,7 +324,7 @@ class ApiRequest(Request):
         if not within or not wait:
             return None
         headers = {} if preferred is None else {"Preference-Applied": f"wait={preferred}"}
-        # What is known of older work was read before the wait began.
+        # The state of older work was read before the wait began.
         is_fresh = seconds is None
         return cast("Data[T]", Deferred(poll, within, wait, is_fresh=is_fresh, headers=headers))
 

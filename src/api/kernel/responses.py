@@ -83,7 +83,7 @@ def error_response(error: errors.PlatformError) -> Response:
 
 
 def as_refusal(error: Exception) -> errors.PlatformError:
-    """The refusal an exception amounts to; what nobody expected is logged and tells nothing."""
+    """The refusal an exception amounts to; what no one expected is logged and tells nothing."""
     if isinstance(error, errors.PlatformError):
         return error
     if isinstance(getattr(error, "orig", error), psycopg.errors.QueryCanceled):

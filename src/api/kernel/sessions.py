@@ -261,7 +261,7 @@ class Attempt:
         return cls(*secrets, target, time.time() + SECONDS)
 
     def sealed(self, keys: KeyRing) -> str:
-        """The attempt as the cookie carries it; nobody but us reads it."""
+        """The attempt as the cookie carries it; no one but us reads it."""
         values = [self.state, self.nonce, self.verifier, self.next, self.until]
         return base64url.encode(keys.seal(json.dumps(values).encode(), _PLACE))
 

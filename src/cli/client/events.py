@@ -231,7 +231,7 @@ async def replay_events(
         replay = {**choice.body(str(choice.automation)), "filter": conditions}
         body: Json = {"action": "replay", "replay": replay}
         preview = await client.call("POST", f"{path}/preview", json=body)
-        # What came after the preview was not counted.
+        # Events after the preview were not counted.
         replay["filter"] = {**conditions, "until": conditions.get("until") or preview["until"]}
         if choice.dry_run or not preview["fitting"]:
             _print_preview(preview, as_json=as_json)

@@ -83,7 +83,7 @@ class Platform:
         self._environment |= self._outbound_environment(ports)
         self._environment |= sessions.environment
         self._environment.setdefault("WORKSPACE_PUBLIC_URL", base_url)
-        # What the API can answer without comes after it: all of them want the same processors.
+        # Processes the API does not need start after it: all want the same processors.
         await together(
             self._start_api(ports["api"], base_url), self._start_temporal(ports, temporal_address)
         )

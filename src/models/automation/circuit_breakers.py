@@ -234,7 +234,7 @@ LOOK_SECONDS = 300.0
 """Seconds until a half-open breaker without a run looks again for one.
 
 A trigger of what rests makes it due at once; only a run that comes in at the moment of the look is
-left to the next one. So breakers of automations that nobody starts cost next to nothing.
+left to the next one. So breakers of automations that no one starts cost next to nothing.
 """
 
 BREAKER_DUE = sa.exists().where(_breaker.due_at <= sa.func.now())

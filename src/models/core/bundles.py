@@ -241,7 +241,7 @@ class BundleKind:
     """True when rows are seen by themselves: `deleted_at` keeps them out of sight until an import
     is verified. All others are seen through one of these."""
     of_members: bool = False
-    """True when rows are what somebody is or has as a member: no import changes such rows of a
+    """True when rows are what someone is or has as a member: no import changes such rows of a
     workspace that is there."""
     identify: Identify | None = None
     """Gives rows their ids in the target, instead of `imported_id`."""

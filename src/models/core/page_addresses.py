@@ -64,5 +64,5 @@ def workspace_page(workspace_id: UUID) -> str:
 
 
 def absolute(public_url: str | None, path: str) -> str:
-    """The address that works from elsewhere; just the path where nobody told the public URL."""
+    """The address that works from elsewhere; just the path where no one told the public URL."""
     return f"{public_url or ''}{path}"

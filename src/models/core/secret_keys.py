@@ -212,7 +212,7 @@ async def _forget_unused(work: UnitOfWork, keys: KeyRing, missing: Collection[by
     positions = {key_id: row.position for key_id, row in (await known_keys(work)).items()}
     newest = max(positions[key_id] for key_id in keys.ids if key_id in positions)
     needed = {key_id for key_id in missing if positions[key_id] > newest}
-    # What a newer process writes is not there yet, or no longer under the key before it.
+    # Values of a newer process are not there yet, or no longer under the key before it.
     needed = needed or set(missing) & set(await keys_in_use(work))
     if needed:
         raise lacking_key(needed, keys.ids)

@@ -173,7 +173,7 @@ async def update_comment(
     place: tuple[Id, Id],
     body: UpdateRecordComment,
 ) -> RecordCommentDetail:
-    """Change one's own words, or as a manager anybody's; anybody resolves a thread.
+    """Change one's own words, or as a manager anyone's; anyone resolves a thread.
 
     `place` is (record, comment). Raises `NotFoundError`, `DeniedError`, `ValidationError`.
     """
@@ -200,7 +200,7 @@ async def update_comment(
 async def delete_comment(
     work: UnitOfWork, actor: Actor, placement: Placement | None, place: tuple[Id, Id]
 ) -> RecordCommentDetail:
-    """Take back the words of a comment of one's own, or as a manager of anybody's.
+    """Take back the words of a comment of one's own, or as a manager of anyone's.
 
     Answers to it stay. Raises `NotFoundError`, `DeniedError`.
     """

@@ -275,7 +275,7 @@ async def revoke_push_device(
 
 
 async def forget_device(work: UnitOfWork, device_id: Id) -> None:
-    """Revoke a registration whose provider says that its token reaches nobody any more."""
+    """Revoke a registration whose provider says that its token reaches no one any more."""
     await work.execute(sa.delete(push_device).where(_device.id == device_id))
 
 

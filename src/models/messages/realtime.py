@@ -159,7 +159,7 @@ async def leave_tab(work: UnitOfWork, workspace_id: Id, place_id: Id, tab_id: Id
 
 
 class RealtimeTicket(SQLModel, table=True):
-    """A ticket that nobody has used, by the digest of it.
+    """A ticket that no one has used, by the digest of it.
 
     The table is unlogged: it is not on standbys, and empty after a crash, when clients mint again.
     `session_expires_at` is when the session it was minted with ends, and so does the connection.
@@ -295,7 +295,7 @@ async def purge_tabs(work: UnitOfWork) -> int:
 
 
 async def purge_tickets(work: UnitOfWork) -> int:
-    """Remove a batch of tickets that nobody used in time; gives their number."""
+    """Remove a batch of tickets that no one used in time; gives their number."""
     old = (
         sa.select(_ticket.digest)
         .where(_ticket.expires_at < sa.func.clock_timestamp())

@@ -43,7 +43,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 def new_token() -> str:
-    """A secret that nobody guesses: 256 random bits."""
+    """A secret that no one guesses: 256 random bits."""
     return secrets.token_urlsafe(_TOKEN_BYTES)
 
 
@@ -138,7 +138,7 @@ class BegunSession:
 
 
 async def begin_session(work: UnitOfWork, user_id: Id) -> BegunSession:
-    """Begin a session of a person, under a token that nobody has seen before."""
+    """Begin a session of a person, under a token that no one has seen before."""
     token, expires_at = new_token(), work.now + LIFETIME
     await work.execute(
         sa.insert(browser_session).values(

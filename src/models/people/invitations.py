@@ -166,7 +166,7 @@ async def open_invitations(work: UnitOfWork, until: datetime) -> int:
 async def create_invitation(
     work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateInvitation
 ) -> IssuedInvitation:
-    """Invite somebody by e-mail address; an earlier open invitation of theirs is revoked.
+    """Invite someone by e-mail address; an earlier open invitation of theirs is revoked.
 
     Raises `DeniedError` for a role above the actor's own, `ConflictError` for a member.
     """

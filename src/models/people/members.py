@@ -27,13 +27,13 @@ def outranks(role: Role, other_role: Role) -> bool:
 
 
 def check_role_given(giver: Role, role: Role) -> None:
-    """Nobody gives a role above their own. Raises `DeniedError`."""
+    """No one gives a role above their own. Raises `DeniedError`."""
     if not outranks(giver, role):
         raise DeniedError(f"The role {giver} can't assign the role {role}.")
 
 
 def check_touched(giver: Role, current: Role) -> None:
-    """Nobody changes or removes a member of a higher role. Raises `DeniedError`."""
+    """No one changes or removes a member of a higher role. Raises `DeniedError`."""
     if not outranks(giver, current):
         raise DeniedError(f"The role {giver} can't change members with the role {current}.")
 
@@ -223,7 +223,7 @@ async def update_member(
     """Change the role of a member.
 
     Raises `NotFoundError`, `DeniedError` for a role above the actor's own, `ConflictError` when
-    nobody would own the workspace.
+    no one would own the workspace.
     """
     current = await _held(work, actor, user_id)
     check_touched(actor.role, current)
@@ -244,7 +244,7 @@ async def update_member(
 async def remove_member(work: UnitOfWork, actor: Actor, user_id: Id) -> RemovedMember:
     """Take a member out of the workspace, with every grant and all that their keys can do.
 
-    Anybody may leave. Raises what `update_member` raises.
+    Anyone may leave. Raises what `update_member` raises.
     """
     current = await _held(work, actor, user_id)
     if user_id != actor.user_id:
@@ -301,7 +301,7 @@ async def _identify(
 ) -> Mapping[str, str]:
     """People are known by their e-mail address; an id alone says nothing on another platform.
 
-    Nobody enters a workspace that is there already by a bundle: only its members are known.
+    No one enters a workspace that is there already by a bundle: only its members are known.
     """
     emails = {row["email"].lower() for row in rows if row.get("email")}
     address = sa.func.lower(app_user.c.email)

@@ -83,7 +83,7 @@ def of_user(user_id: Id, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
 
 
 async def find_user(work: UnitOfWork, user_id: Id) -> AppUser | None:
-    """The row of a user; None for an id that is nobody's."""
+    """The row of a user; None for an id that is no one's."""
     return await work.first(sa.select(app_user).where(app_user.c.id == user_id), of=AppUser)
 
 

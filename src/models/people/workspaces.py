@@ -287,7 +287,7 @@ async def change_plan(work: UnitOfWork, actor: Actor, body: ChangePlan) -> PlanB
 
 
 async def delete_workspace(work: UnitOfWork, actor: Actor) -> Deleted:
-    """Close a workspace for everybody; its keys stop with it, and its slug is free again."""
+    """Close a workspace for everyone; its keys stop with it, and its slug is free again."""
     await work.execute(
         sa.update(workspace)
         .where(workspace.c.id == actor.workspace_id, workspace.c.deleted_at.is_(None))
@@ -344,9 +344,9 @@ async def ensure_first_workspace(
 async def create_hidden_workspace(
     work: UnitOfWork, workspace_id: Id, name: str, user_id: Id
 ) -> None:
-    """A workspace that is filled before anybody sees it; again, the same one.
+    """A workspace that is filled before anyone sees it; again, the same one.
 
-    To everybody it is like a deleted one, until `reveal_workspace`.
+    To everyone it is like a deleted one, until `reveal_workspace`.
     """
     await work.execute(
         upsert(workspace)

@@ -1,4 +1,4 @@
-"""Calls to a provider while somebody waits: a page of a listing, a content, a test.
+"""Calls to a provider while someone waits: a page of a listing, a content, a test.
 
 Every call is a job that a worker executes within seconds; the API only waits for it.
 """
@@ -263,7 +263,7 @@ async def asked_by(
 ) -> core_base.JsonObject:
     """The question of a call that the actor has made through a connection.
 
-    Raises NotFoundError for the call of anybody else.
+    Raises NotFoundError for the call of anyone else.
     """
     call = await own_job(work, actor, Family.PROVIDER_CALL, call_id)
     if call.subject_id != connection_id or call.input["kind"] != kind.value:

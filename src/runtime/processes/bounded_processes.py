@@ -2,7 +2,7 @@
 
 They are for work whose cost an attacker chooses. A child that goes over a bound ends, the call
 fails, and another child takes its place at the next call. Children are started when they are first
-needed, yield the processor to everybody else, and end when their parent does.
+needed, yield the processor to everyone else, and end when their parent does.
 
 The caller's thread waits. In a thread that runs an event loop a call raises `WouldBlockError`;
 `evaluate_bounded` repeats what raised it in a thread of its own.

@@ -1,4 +1,4 @@
-"""Who is let in, and the one answer to everybody else (interface.md#authentication)."""
+"""Who is let in, and the one answer to everyone else (interface.md#authentication)."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""Release notices over HTTP: published by administrators, read and acknowledged by everybody."""
+"""Release notices over HTTP: published by administrators, read and acknowledged by everyone."""
 
 import asyncio
 from typing import Any

@@ -329,7 +329,7 @@ class Content:
             try:
                 self._add(attributes, read(attributes, self._meaning))
             except NO_VALUE:
-                # What the cell shows is all that is left of it.
+                # The shown text is all that is left of it.
                 pass
             else:
                 return

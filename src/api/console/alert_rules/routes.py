@@ -166,7 +166,7 @@ act(router, f"{ALERT_RULE}/delete", api.delete_alert_rule, then=ALERT_RULES)
 
 @router.post(f"{ALERT_RULE}/test", access=paged(api.TEST_RULE), errors=[ConflictError])
 async def try_alert_rule(request: ApiRequest) -> Response:
-    """Look at what an alert rule sees now; nobody is told."""
+    """Look at what an alert rule sees now; no one is told."""
     rule_id = _id(request)
     outcome = await attempt(
         request, lambda: queries.test_rule(request.work, request.actor, rule_id)
@@ -184,7 +184,7 @@ async def _rule(request: ApiRequest) -> shapes.AlertRuleShape:
 
 
 def _kind(texts: Mapping[str, str]) -> shapes.AlertKind:
-    """The kind that the form was made for; the first one where somebody wrote another."""
+    """The kind that the form was made for; the first one where someone wrote another."""
     kinds = {kind.value: kind for kind in shapes.AlertKind}
     return kinds.get(texts.get("kind", ""), shapes.AlertKind.FAILURES)
 

@@ -133,7 +133,7 @@ async def check_draft(request: ApiRequest, body: Draft) -> Response:
 
 @router.post(f"{_ONE}/edit", access=_SEND)
 async def save_draft(request: ApiRequest, body: Draft) -> Response:
-    """Save a draft, unless somebody else has changed it since it was read."""
+    """Save a draft, unless someone else has changed it since it was read."""
     outcome = await attempt(request, lambda: _save(request, body))
     if isinstance(outcome, PlatformError):
         written = _written(body, outcome)

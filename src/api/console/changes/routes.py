@@ -97,7 +97,7 @@ async def get_change_set(request: ApiRequest) -> Response:
 
 @router.post(f"{_ONE}/apply", access=_APPLY, errors=_CLOSED)
 async def apply_by_form(request: ApiRequest, body: Fields) -> Response:
-    """Apply what is ticked and what needs nobody's approval; or try it, and keep nothing."""
+    """Apply what is ticked and what needs no one's approval; or try it, and keep nothing."""
     work, actor, change_id = request.work, request.actor, request.ids["changeId"]
     indexes = [int(name) for name in body.checked("operation") if name.isdecimal()]
     content = read_as(

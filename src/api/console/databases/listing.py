@@ -313,7 +313,7 @@ def calendar(view: ViewShape, listed: Listing, month: date) -> Sequence[Sequence
 
 
 def beside(month: date, months: int) -> str:
-    """The month so many months away, as a URL names it."""
+    """The month that is `months` after another, as a URL names it."""
     place = month.year * 12 + month.month - 1 + months
     return f"{place // 12:04}-{place % 12 + 1:02}"
 

@@ -64,7 +64,7 @@ class SignIn(Form):
 
 
 class Returned(Form):
-    """The answer with which a provider sent somebody back."""
+    """The answer with which a provider sent someone back."""
 
     state: str
     code: str | None = None

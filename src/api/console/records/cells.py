@@ -105,7 +105,7 @@ def _cell(record: RecordDetail, spec: FieldSpec, text: str) -> Cell:
 
 
 def value_cell(spec: FieldSpec, value: FieldValue, longest: int) -> Cell:
-    """A value of a field that names nobody and no other record; long texts are cut."""
+    """A value of a field that names no one and no other record; long texts are cut."""
     text = None if value is None else cell_of(value, spec, _NAMELESS)
     return _shaped(spec, value, "" if text is None else _written(spec, text)[:longest])
 
@@ -197,7 +197,7 @@ async def shown_fields(request: ApiRequest, database_id: Id) -> Sequence[FieldSp
 
 
 def outside_spec(field: PublicField | SharedField, *, required: bool = False) -> FieldSpec:
-    """A field as far as somebody without an account is told of it."""
+    """A field as far as someone without an account is told of it."""
     options = [
         Option(id=one.key, key=one.key, name=one.name, color=one.color, order=place)
         for place, one in enumerate(field.options)

@@ -23,7 +23,7 @@ from runtime.ids import parse_id
 
 PREFIX = "field."
 _TYPED_ELSEWHERE = frozenset({FieldKind.PERSON, FieldKind.FILE})
-"""Kinds whose values are ids, which nobody types."""
+"""Kinds whose values are ids, which no one types."""
 _TYPED = FieldSpec(id=Id(int=0), key="typed", label="Typed", kind=FieldKind.LONG_TEXT)
 _INPUTS: Mapping[FieldKind, str] = {
     FieldKind.DATE: "date",

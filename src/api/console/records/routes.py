@@ -138,7 +138,7 @@ _ADD = replace(
 
 @dataclass(frozen=True, slots=True)
 class Attachment(Choice):
-    """A file that a record holds; without a path nobody here may read it."""
+    """A file that a record holds; without a path no one here may read it."""
 
     path: str = ""
 
@@ -213,7 +213,7 @@ async def _spec(request: ApiRequest, record: RecordDetail) -> FieldSpec:
 async def _write(
     request: ApiRequest, record: RecordDetail, spec: FieldSpec, ids: Sequence[str]
 ) -> Response:
-    """Write the files of a field, unless somebody changed the record meanwhile."""
+    """Write the files of a field, unless someone changed the record meanwhile."""
     work, actor = request.work, request.actor
     change = UpdateRecord(data={spec.key: list(ids)})
     await update_record(work, actor, record.id, change, record.updated_at)
@@ -247,7 +247,7 @@ async def get_edit(request: ApiRequest) -> Response:
 
 @router.post(f"{_RECORD}/edit", access=paged(api.WRITE))
 async def edit(request: ApiRequest, body: RecordForm) -> Response:
-    """Write the values that were typed, unless somebody changed the record meanwhile."""
+    """Write the values that were typed, unless someone changed the record meanwhile."""
     work, actor, record_id = request.work, request.actor, request.ids["recordId"]
     record = await get_record(work, actor, record_id)
     specs = entry.entered(await shown_fields(request, record.database_id), record)
@@ -300,7 +300,7 @@ async def create(request: ApiRequest, body: RecordForm) -> Response:
 
 
 def _changes(typed: entry.Typed, record: RecordDetail) -> UpdateRecord:
-    """The values that differ: what nobody touched is not written anew."""
+    """The values that differ: what no one touched is not written anew."""
     held = {**record.data, "title": record.title}
     data = {
         key: value

@@ -1,4 +1,4 @@
-"""Share links: made by members, opened by anybody who has their token."""
+"""Share links: made by members, opened by anyone who has their token."""
 
 from dataclasses import replace
 from typing import Annotated

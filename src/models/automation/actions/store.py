@@ -265,7 +265,7 @@ async def delete_action(work: UnitOfWork, actor: Actor, action_id: Id) -> rules.
 async def copy_action(
     work: UnitOfWork, actor: Actor, action_id: Id, title: str, parent_item_id: Id | None
 ) -> rules.ActionDetail:
-    """A second action of the same config, disabled until somebody has looked at it.
+    """A second action of the same config, disabled until someone has looked at it.
 
     Its credentials are hidden from whoever may not change the first. Raises what `create_action`
     raises.

@@ -174,7 +174,7 @@ async def list_firings(
 
 
 async def test_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> shapes.AlertTest:
-    """The condition of a rule as the actor sees it now; nobody is told. Raises NotFoundError."""
+    """The condition of a rule as the actor sees it now; no one is told. Raises NotFoundError."""
     row = await RULES.find(work, actor, rule_id)
     context = CheckContext(actor, row.watched_since, row.pending_since)
     result = await check_condition(work, context, shapes.read_condition(row.condition))

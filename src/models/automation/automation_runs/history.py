@@ -297,7 +297,7 @@ class NodeValues(Protocol):
 async def executed_nodes(
     work: UnitOfWork, actor: Actor, run_id: Id, most: int
 ) -> Sequence[rules.ExecutedNode]:
-    """The nodes of a run in the order they began, at most so many."""
+    """The nodes of a run in the order they began, up to a limit."""
     first = (
         sa.select(node_run)
         .where(_node.workspace_id == actor.workspace_id, _node.run_id == run_id)

@@ -276,7 +276,7 @@ def caller_of(run: rules.RunRow) -> Id | None:
     """The run that called this one, whether it waits for it or not."""
     caller: Id | None = run.parent_run_id
     if run.source == rules.RunSource.AUTOMATION:
-        # What waits for the run may be an action, asked for by a person.
+        # The waiter for a run may be an action that a person asked for.
         caller = run.chain[-1] if run.chain else None
     return caller
 

@@ -280,7 +280,7 @@ def _replacing(new: Insert) -> Insert:
     goes_on = sa.and_(
         _TABLE.c.kind == columns.kind,
         _TABLE.c.subject_id.is_not_distinct_from(columns.subject_id),
-        # What happened before it was enabled starts no run.
+        # Events before it was enabled start no run.
         sa.or_(_TABLE.c.dormant.is_(None), columns.dormant.is_not(None)),
     )
     positions = {

@@ -252,7 +252,7 @@ AUTOMATIONS = BundleKind(
         "skipped_fires": _SCHEDULE,
         "missed_fires": _SCHEDULE,
     },
-    # What the source still does must not be done twice.
+    # The source is still active: nothing must be done twice.
     imported_as={"enabled": False},
     unique_key=True,
     prepare=_with_webhook,

@@ -129,7 +129,7 @@ async def preview_stored(
 ) -> SchedulePreview:
     """The next due times of the draft's schedule, or else of the published version's.
 
-    Also shows how many due times of the published version had no run so far.
+    Also counts the due times of the published version that had no run so far.
 
     Raises NotFoundError, and ValidationError when the version has no schedule, or one that cannot
     be published.

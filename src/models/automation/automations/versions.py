@@ -28,7 +28,7 @@ from runtime.ids import new_id
 
 @dataclass(slots=True)
 class LockedAutomation:
-    """An automation whose versions nobody else can change until the transaction ends."""
+    """An automation whose versions no one else can change until the transaction ends."""
 
     id: Id
     item_id: Id
@@ -193,7 +193,7 @@ async def foreign_version(
     """The error for a version that is not of this automation, at `path`.
 
     It is a ValidationError when the actor sees the automation whose version it is, and a
-    NotFoundError otherwise: what nobody has and what the actor may not see are the same.
+    NotFoundError otherwise: what no one has and what the actor may not see are the same.
     """
     owner_id = await work.scalar(
         sa.select(automation_version.c.automation_id).where(

@@ -18,7 +18,7 @@ _OF_INCIDENT = (["workspace_id", "incident_id"], ["incident.workspace_id", "inci
 class UngroupedFailure(SQLModel, table=True):
     """A failed run that is not yet part of an incident.
 
-    A trigger of the runs writes it with the end, so nobody waits for the row of an incident. It
+    A trigger of the runs writes it with the end, so no one waits for the row of an incident. It
     refers to nothing by a constraint: each end would pay for the look.
     """
 

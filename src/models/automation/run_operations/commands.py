@@ -134,7 +134,7 @@ def _stored(parameters: queries.BulkRetry | queries.BulkResume) -> JsonObject:
 async def record_operation(
     work: UnitOfWork, actor: Actor, operation_id: Id, values: Mapping[str, Any]
 ) -> rules.OperationRow | None:
-    """Record an operation, which nobody executes yet; None when one of this id was before."""
+    """Record an operation, which no one executes yet; None when one of this id was before."""
     row = {
         "id": operation_id,
         "workspace_id": actor.workspace_id,

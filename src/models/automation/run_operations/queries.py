@@ -342,7 +342,7 @@ _result = run_operation_result.c
 async def visible_operation(
     work: UnitOfWork, actor: Actor, operation_id: core_base.Id, *, lock: bool = False
 ) -> rules.OperationRow:
-    """An operation of the actor's own; owners and administrators see everybody's.
+    """An operation of the actor's own; owners and administrators see everyone's.
 
     Raises NotFoundError.
     """

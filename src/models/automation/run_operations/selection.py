@@ -64,7 +64,7 @@ async def select_ids(work: UnitOfWork, operation: rules.OperationRow, run_ids: S
     place: sa.ColumnElement[Any] = listed_runs.c.place
     source: sa.FromClause = listed_runs
     if operation.action == rules.OperationAction.UNDO:
-        # What wrote last is reverted first, in any order of the ids.
+        # The last write is reverted first, in any order of the ids.
         source = listed_runs.outerjoin(RUN.id.table, RUN.id == listed_runs.c.id)
         order = (RUN.created_at.nulls_first(), RUN.id, listed_runs.c.place)
         place = sa.func.row_number().over(order_by=order)
@@ -90,7 +90,7 @@ async def select_more(
     last, size = await _last_candidate(work, runs)
     if last is None:
         return 0, selection, True
-    # What no index answers is looked for among these alone: a look through all would take long.
+    # Filters without an index are applied to these alone: reading all rows would take long.
     part = runs.where(sa.tuple_(*OLDEST_FIRST) <= sa.tuple_(*last), *filters.searches(RUN))
     most = rules.MAX_RUNS - operation.selected
     page = part.with_only_columns(*OLDEST_FIRST).order_by(*OLDEST_FIRST).limit(most).subquery()

@@ -42,7 +42,7 @@ SECRETS = Bound(workspace_secret, 500, "secrets")
 
 
 class SecretBody(Shape):
-    """A secret as everybody sees it."""
+    """A secret as everyone sees it."""
 
     name: str
     created_at: Moment

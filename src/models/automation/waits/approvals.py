@@ -38,7 +38,7 @@ class ApprovalRequest:
 
 
 async def ask_approvers(work: UnitOfWork, request: ApprovalRequest) -> None:
-    """Notify everybody who may decide."""
+    """Notify everyone who may decide."""
     await _notify_approvers(work, request, "asked")
 
 

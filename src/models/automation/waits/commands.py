@@ -84,7 +84,7 @@ async def resume(
 
     Who is asked may decide by a session whatever else they may do, and is then shown what they may
     see; others need automations:write and edit access, and a node that lets them. A key needs
-    automations:write whoever it is bound to: it decides for nobody it was not made to decide for.
+    automations:write whoever it is bound to: it decides for no one it was not made to decide for.
     The same decision again changes nothing.
     """
     if actor.principal.type is not PrincipalType.SESSION:

@@ -178,7 +178,7 @@ class HostedWait(Protocol):
 
 
 async def lock_wait(work: UnitOfWork, key: NodeKey) -> RunWait | None:
-    """The wait of a node, which nobody else changes until the transaction ends."""
+    """The wait of a node, which no one else changes until the transaction ends."""
     return await work.first(sa.select(run_wait).where(*_this(key)).with_for_update(), of=RunWait)
 
 

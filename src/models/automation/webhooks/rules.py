@@ -408,7 +408,7 @@ def form_pairs(content_type: str, body: bytes) -> Sequence[tuple[str, JsonValue]
 
 def _parts(boundary: bytes, body: bytes) -> Sequence[_Part]:
     reader = _Reader()
-    # What is before the first boundary is for readers of mail (RFC 2046, 5.1.1).
+    # Text before the first boundary is for readers of mail (RFC 2046, 5.1.1).
     opening = b"--" + boundary
     start = 0 if body.startswith(opening) else body.find(b"\r\n" + opening) + 2
     if start == 1:

@@ -37,7 +37,7 @@ async def share_tree(work: UnitOfWork, workspace_id: Id) -> None:
 
 
 async def own_tree(work: UnitOfWork, workspace_id: Id) -> None:
-    """Let nobody else change the tree until the transaction ends."""
+    """Let no one else change the tree until the transaction ends."""
     await _EXCLUSIVE.rows(work, {"key": _key(workspace_id)})
 
 
@@ -61,7 +61,7 @@ def on_placement_change(kind: ItemKind, handler: PlacementHandler) -> None:
 
 
 def kinds_with_handlers() -> Sequence[ItemKind]:
-    """The kinds of which somebody hears."""
+    """The kinds of which someone hears."""
     return list(_HANDLERS)
 
 

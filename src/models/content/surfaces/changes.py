@@ -156,7 +156,7 @@ _STORE = _INSERT.on_conflict_do_update(
             _INSERT.excluded.updated_at, queries.block.c.updated_at + timedelta(milliseconds=1)
         ),
     },
-    # What stays as it is keeps its time, and costs no new row version.
+    # An unchanged block keeps its time, and costs no new row version.
     where=sa.tuple_(*(queries.block.c[name] for name in _CHANGING)).is_distinct_from(
         sa.tuple_(*(_INSERT.excluded[name] for name in _CHANGING))
     ),

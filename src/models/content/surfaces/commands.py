@@ -334,7 +334,7 @@ async def update_comment(
 async def delete_comment(
     work: UnitOfWork, actor: Actor, placement: Placement | None, surface_id: Id, comment_id: Id
 ) -> Deleted:
-    """Delete one's own comment, or as a manager of the place anybody's; a thread goes whole.
+    """Delete one's own comment, or as a manager of the place anyone's; a thread goes whole.
 
     Raises `NotFoundError`, `DeniedError` for the comment of another.
     """

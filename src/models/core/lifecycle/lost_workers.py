@@ -5,7 +5,7 @@ The domain of the whole platform knows of workers, and says so through `find_los
 
 A lost worker takes much with it, and only one piece of work is to blame. So each suspect is
 executed while no other suspect is, and counted before and after: `begin_alone`, `report_alive`. A
-worker that somebody else ended leaves no count: `settle_suspects`. Work with too many counts is
+worker that someone else ended leaves no count: `settle_suspects`. Work with too many counts is
 quarantined.
 """
 
@@ -189,7 +189,7 @@ async def suspected_work(work: Work) -> Mapping[Id, bool]:
 
 
 async def begin_alone(work: UnitOfWork, work_id: Id, holder: str) -> bool:
-    """Count one more worker; False when so many were lost with the work that it is quarantined."""
+    """Count one more worker; False where the work has lost enough of them to be quarantined."""
     below_limit = _suspect.lost < MOST_LOST
     statement = sa.update(work_suspect).where(_suspect.id == work_id)
     quarantined_at = await work.scalar(

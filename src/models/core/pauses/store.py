@@ -216,7 +216,7 @@ async def begin_pause(
         "reason": reason,
         "paused_by_user_id": user_id,
         "paused_at": work.now,
-        # What is accepted at this moment is brought to rest a moment later.
+        # Work accepted at this moment is paused a moment later.
         "due_at": work.now,
     }
     statement = upsert(pause).values(

@@ -342,7 +342,7 @@ def _between_changes(
     first, last = ((moment + offset).replace(tzinfo=None) for moment in (begin, end))
     if change is not None and not cron.around_the_clock:
         if not change.is_forward:
-            # What the clock showed before came then.
+            # Times that the clock showed before the change have come already.
             first = change.before
         elif next(_skipped(cron, change), None) and next(walls(cron, first, last), None) != first:
             yield begin

@@ -106,7 +106,7 @@ _RECORDS_TOO = frozenset({Scope.RECORDS_READ, Scope.RECORDS_WRITE})
 def check_copy_scopes(actor: Actor, *, with_records: bool) -> None:
     """Raise `DeniedError` unless the actor may read what is copied, and write what is made of it.
 
-    Nobody reads by copying what their credential keeps them from.
+    No one reads by copying what their credential keeps them from.
     """
     missing = sorted((_DATABASE | _RECORDS_TOO if with_records else _DATABASE) - actor.scopes)
     if missing:

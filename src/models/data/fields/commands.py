@@ -67,7 +67,7 @@ async def share_schema_soon(work: UnitOfWork, database_id: Id) -> None:
 
 
 async def share_soon(work: UnitOfWork, key: int, busy: type[DatabaseBusyError]) -> None:
-    """Share a lock that somebody holds alone; `busy` is raised when that does not end soon."""
+    """Share a lock that someone holds alone; `busy` is raised when that does not end soon."""
     try:
         async with work.savepoint():
             await work.execute(sa.select(sa.func.set_config("lock_timeout", LOCK_WAIT, True)))

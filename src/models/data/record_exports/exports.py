@@ -166,7 +166,7 @@ async def names_of(work: UnitOfWork, workspace_id: Id, ids: set[str]) -> dict[st
 async def export_detail(
     work: UnitOfWork, actor: Actor, export_id: Id, keys: KeyRing
 ) -> ExportDetail:
-    """An export of the actor's own; owners and administrators read everybody's.
+    """An export of the actor's own; owners and administrators read everyone's.
 
     Raises `NotFoundError`, also when the actor no longer sees the database.
     """
@@ -188,7 +188,7 @@ async def visible_export(work: UnitOfWork, actor: Actor, export_id: Id) -> job_s
 
 
 async def list_exports(work: UnitOfWork, actor: Actor, page: PageRequest) -> ExportList:
-    """The actor's own exports, or everybody's for owners and administrators, newest first."""
+    """The actor's own exports, or everyone's for owners and administrators, newest first."""
     rows = job_store.jobs_of(actor.workspace_id, Family.EXPORT, *job_store.JOB)
     if actor.role not in MANAGERS:
         rows = rows.where(job_store.JOB.actor_user_id == actor.user_id)

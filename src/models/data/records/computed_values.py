@@ -74,7 +74,7 @@ async def recompute_field(work: UnitOfWork, actor: Actor, schema: Schema, field_
     """
     spec = schema.fields[field_key]
     if spec.kind in computed_order.FOLLOWING:
-        # Who writes there without knowing of this field must have committed before it is read.
+        # Writers who do not know this field must have committed before it is read.
         await own_schema(work, schema.fields[spec.settings["relationFieldKey"]].target_id)
     rows = await work.rows(
         sa.select(record.c.id)
@@ -226,11 +226,11 @@ async def _at_the_other_end(
 LOCK_TIMEOUT = "500ms"
 """The time a record is waited for; shorter than PostgreSQL takes to look for a deadlock."""
 REQUEST_SECONDS = 0.25
-"""Processor time that formulas take of a request, whose process answers nobody else meanwhile."""
+"""Processor time that formulas take of a request, whose process answers no one else meanwhile."""
 JOB_SECONDS = 20.0
 """The same of one chunk of a job."""
 _WAITING = 8
-"""So many times as long they may take in all, what they wait for other processes included."""
+"""Factor of the time they may take in all, including the wait for other processes."""
 
 _ROWS = (
     sa.func.jsonb_to_recordset(sa.cast(sa.bindparam("rows", type_=sa.Text), JSONB))
@@ -276,7 +276,7 @@ async def compute_level(
     """Compute these fields, in this order, and write what changed.
 
     The rows are held before anything is read, so that of two writers whose changes meet in one
-    record the later one sees both. What is computed `in_request` leaves records that somebody else
+    record the later one sees both. What is computed `in_request` leaves records that someone else
     holds for long, and formulas that take long. A formula that goes over the limit of one
     evaluation gives null; with `refuses`, a ValidationError is raised that names it.
     """
@@ -381,7 +381,7 @@ async def _held(
 ) -> Sequence[Record] | None:
     """The records, in the order of their ids, held until the transaction ends.
 
-    None when somebody else holds one of them for long.
+    None when someone else holds one of them for long.
     """
     free = await work.rows(_locking(schema, record_ids, skip_locked=True), of=Record)
     if len(free) == len(set(record_ids)):

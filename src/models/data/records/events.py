@@ -232,12 +232,12 @@ def _before(change: ChangeRow, now: StoredRecord, past: ChangeRow | None) -> Sto
 async def notify_assigned(
     work: UnitOfWork, actor: Actor, schema: Schema, plans: Sequence[Planned]
 ) -> None:
-    """Notify who is in a person field now and was not before; rows that come in tell nobody."""
+    """Notify who is in a person field now and was not before; rows that come in tell no one."""
     keys = [key for key, spec in schema.fields.items() if spec.kind is FieldKind.PERSON]
     if not keys or actor.principal.bulk:
         return
     assigned = [(plan, dict(_added(plan, keys))) for plan in plans]
-    # Who takes something on needs nobody to tell them, and costs no statement.
+    # An assignment to oneself is not notified, and costs no statement.
     if not any(people.keys() - {actor.person} for _, people in assigned):
         return
     item_id = await work.scalar(item_of_database(schema.workspace_id, schema.database_id))

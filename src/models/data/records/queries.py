@@ -178,7 +178,7 @@ async def records_by_id(
 
 
 class RecordSubject(Protocol):
-    """A record that somebody is told of: its title, its maker, and the item of its database."""
+    """A record that someone is told of: its title, its maker, and the item of its database."""
 
     title: str
     database_id: Id
@@ -187,7 +187,7 @@ class RecordSubject(Protocol):
 
 
 async def record_subject(work: UnitOfWork, workspace_id: Id, record_id: Id) -> RecordSubject:
-    """A record that there is, in the trash or not, as somebody is told of it."""
+    """A record that there is, in the trash or not, as someone is told of it."""
     (subject,) = await work.rows(
         sa.select(
             record.c.title,

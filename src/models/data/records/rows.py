@@ -182,7 +182,7 @@ def inserting(number: Sql, source: sa.CTE, change_id: Sql | None = None) -> sa.I
         "creation_node_id": sa.case((is_plain, NODE_ID)),
     }
     selected = sa.select(*values.values())
-    # What the row says already is not sent again for its history.
+    # Values of the row are not sent again for its history.
     omitted = sa.func.coalesce(source.c.omitted, sa.literal_column("'{}'::text[]"))
     links = sa.func.coalesce(source.c.links, sa.literal_column("'{}'::jsonb"))
     after = titled_values(source.c.title, source.c.data).op("||")(links).op("-")(omitted)

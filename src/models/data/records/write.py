@@ -492,7 +492,7 @@ async def check_references(
 ) -> list[Detail]:
     """A problem for every person a value newly names who is no member.
 
-    Nobody else's id tells whether it exists. Raises `NotFoundError` for a file the actor does not
+    No one else's id tells whether it exists. Raises `NotFoundError` for a file the actor does not
     see. What a record names already may stay.
     """
     files = _named(schema, checked_writes, FieldKind.FILE)

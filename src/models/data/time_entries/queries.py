@@ -61,9 +61,9 @@ class EntryFilter:
 async def visible(
     work: UnitOfWork, workspace_ids: Sequence[Id], entry_id: Id, user_id: Id
 ) -> Placement | None:
-    """The placement of an entry: everybody sees their own, others who see what it is for.
+    """The placement of an entry: everyone sees their own, others who see what it is for.
 
-    What is in the trash, or gone for good, is seen by nobody but owners and administrators.
+    What is in the trash, or gone for good, is seen by no one but owners and administrators.
     """
     place = await _place(work, workspace_ids, entry_id, user_id)
     if place is None:

@@ -303,7 +303,7 @@ async def restart_timer(work: UnitOfWork, workspace_id: Id, entry_id: Id, restar
 
 
 async def end_entries_of_member(work: UnitOfWork, actor: Actor, user_id: Id) -> None:
-    """Complete what runs, or stands still, of somebody who is no member any more."""
+    """Complete what runs, or stands still, of someone who is no member any more."""
     by = rules.CompletedBy.USER if user_id == actor.user_id else rules.CompletedBy.ADMIN
     of_user = (_entry.workspace_id == actor.workspace_id, _entry.user_id == user_id)
     await _end_entries(work, by, *of_user, user_id=actor.user_id)

@@ -117,7 +117,7 @@ async def list_views(
 
 
 async def get_view(work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id) -> ViewShape:
-    """One view of a database. Raises `NotFoundError`, also for a view of somebody else's."""
+    """One view of a database. Raises `NotFoundError`, also for a view of someone else's."""
     return ViewShape.model_validate(await find_view(work, actor, database_id, view_id))
 
 

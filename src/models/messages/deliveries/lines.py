@@ -84,7 +84,7 @@ def after_failure(
 
 
 def pause_of(opened: int, chance: float) -> float:
-    """Seconds that a circuit is open which was so many times before, without a success."""
+    """Seconds that a circuit stays open after `opened` openings without a success."""
     pause: float = min(FIRST_CIRCUIT_PAUSE * 2 ** min(opened, 30), LONGEST_CIRCUIT_PAUSE)
     return pause * (1 - SPREAD * chance)
 
@@ -114,7 +114,7 @@ async def record_answer(
 ) -> None:
     """Write what an attempt means for the line, the last thing in its transaction.
 
-    A delivery that nobody takes any more says nothing about the receiver.
+    A delivery that no one takes any more says nothing about the receiver.
     """
     if answer.end is rules.DeliveryStatus.UNDELIVERABLE:
         return
@@ -168,7 +168,7 @@ async def _release(work: UnitOfWork, delivery_row: commands.DeliveryRow) -> None
 async def try_now(
     work: UnitOfWork, workspace_id: Id, channel: rules.DeliveryChannel, target_id: Id
 ) -> None:
-    """Have an open circuit try its receiver at once, because somebody asks for it."""
+    """Have an open circuit try its receiver at once, because someone asks for it."""
     later = _of(workspace_id, channel, target_id), _line.retry_at > work.now
     await work.execute(sa.update(commands.delivery_line).where(*later).values(retry_at=work.now))
     work.notify_workers = True

@@ -35,7 +35,7 @@ class DeliveryStatus(StrEnum):
     PENDING = "pending"
     DELIVERED = "delivered"
     UNDELIVERABLE = "undeliverable"
-    """Nobody is there: the target is gone, or does not want it any more."""
+    """No one is there: the target is gone, or does not want it any more."""
     FAILED = "failed"
     """Refused for good, or not taken at any attempt."""
     CANCELLED = "cancelled"
@@ -83,7 +83,7 @@ class Answer:
 
 
 def next_pause(channel: DeliveryChannel, attempts: int, answer: Answer) -> float | None:
-    """Seconds from the latest of so many attempts to the next; None when there is none.
+    """Seconds from the latest of `attempts` to the next one; None after the last.
 
     A receiver that says when it may be asked again is not asked before.
     """

@@ -35,7 +35,7 @@ ACTS = frozenset(
         notification_preferences.NotificationKind.SHARE,
     }
 )
-"""Kinds of what somebody has done: they themselves are not notified."""
+"""Kinds of what someone has done: they themselves are not notified."""
 
 MAX_TITLE = 200
 
@@ -96,7 +96,7 @@ async def notify(
 ) -> list[Id]:
     """Notify the members among these users; gives their ids, in order.
 
-    Nobody is notified of what they did themselves, nor of an item they do not see. What a user does
+    No one is notified of what they did themselves, nor of an item they do not see. What a user does
     not want in the app is archived at once; by push and mail it goes where they want it.
     """
     return sorted(await notify_each(work, workspace_id, [(user_ids, notice)]))

@@ -236,7 +236,7 @@ async def endpoint_circuits(
 
 
 def _body(row: WebhookEndpoint, circuit: CircuitBody, actor: Actor) -> WebhookEndpointBody:
-    """Hide the credentials in the URL from anybody who may not change it."""
+    """Hide the credentials in the URL from anyone who may not change it."""
     body = WebhookEndpointBody.model_validate({**columns_of(row), "circuit": circuit})
     if Scope.WEBHOOKS_WRITE not in actor.scopes:
         body.url = hidden_url(row.url)

@@ -146,7 +146,7 @@ async def start_authorization(
 ) -> StartedAuthorization:
     """Remember that the actor is on the way to a provider, and say where that is.
 
-    Raises NotFoundError for a connection that the actor does not see, UnsupportedError when nobody
+    Raises NotFoundError for a connection that the actor does not see, UnsupportedError when no one
     can sign in there.
     """
     request = await _requested(work, actor, body)
@@ -208,7 +208,7 @@ async def accept_return(
 ) -> None:
     """Accept the exchange of the code that the actor was sent back with. A state is used once.
 
-    Raises NotFoundError for the state of anybody else, of another workspace, one that was used or
+    Raises NotFoundError for the state of anyone else, of another workspace, one that was used or
     has expired, ValidationError when the provider refused.
     """
     digests = keys.digests(body.state.encode())

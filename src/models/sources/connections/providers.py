@@ -1,6 +1,6 @@
 """The providers a workspace can connect to, and connections on the wire.
 
-The config of a connection is shown to everybody who sees it. Its credentials go in and never come
+The config of a connection is shown to everyone who sees it. Its credentials go in and never come
 out.
 """
 
@@ -236,7 +236,7 @@ class Provider:
     credentials: tuple[str, ...] = ()
     capabilities: tuple[Capability, ...] = ()
     unlisted: frozenset[str] = frozenset()
-    """The keys of the config that only the API has: nobody sets them to connect."""
+    """The keys of the config that only the API has: no one sets them to connect."""
 
 
 _FILES = (Capability.BROWSE, Capability.READ, Capability.MOUNT, Capability.IMPORT)

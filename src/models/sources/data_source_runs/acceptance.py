@@ -61,7 +61,7 @@ async def accept_refresh(
         raise ValidationError(NO_TARGET)
     denied = "You need edit access to the target database."
     await require_edit(work, actor, source.target_database_id, denied)
-    # What the platform does by itself it does for who made the data source.
+    # The platform acts for the creator of the data source.
     row = refresh_row(source, run_id, trigger, actor.person or source.created_by_user_id)
     row["chain"] = list(actor.principal.run_chain)
     row["plan"]["force"] = force

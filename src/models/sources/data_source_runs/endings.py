@@ -54,7 +54,7 @@ async def end_run(
     duration = round((now - began).total_seconds() * 1000)
     problem = end.problem
     kind = ErrorKind.CANCELLED if end.status is JobStatus.CANCELLED else None
-    # What an import read, and signed in with, is of no use any more.
+    # The file and the credentials of an import are of no use any more.
     plan = _without_input(run.plan) if run.data_source_id is None else run.plan
     closed_ids = await lifecycle.finish(
         work,

@@ -155,7 +155,7 @@ def _listed(names: Sequence[str]) -> str:
 async def get_import(
     work: UnitOfWork, actor: Actor, import_id: Id
 ) -> shapes.SpreadsheetImportDetail:
-    """An import: the actor's own, or anybody's for managers. Raises `NotFoundError`."""
+    """An import: the actor's own, or anyone's for managers. Raises `NotFoundError`."""
     statement = _SHOWN.where(
         data_source_run.c.workspace_id == actor.workspace_id,
         data_source_run.c.id == import_id,

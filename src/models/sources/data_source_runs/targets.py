@@ -161,7 +161,7 @@ async def _create(
 
 
 async def _with_options(work: UnitOfWork, schema: Schema, grown: Grown) -> Schema:
-    """The schema with the options that rows need, written unless somebody else has done so."""
+    """The schema with the options that rows need, written unless someone else has done so."""
     locked = await lock_fields(work, schema, list(grown))
     specs: dict[str, FieldSpec] = {}
     for key, options in grown.items():

@@ -109,7 +109,7 @@ DATA_SOURCES = BundleKind(
         "joined_fires": _SCHEDULE,
         "last_joined_at": _SCHEDULE,
     },
-    # What the source still fetches must not be fetched twice; secrets are to be given first.
+    # The original still fetches its rows; secrets have to be entered first.
     imported_as={"enabled": False},
     unique_key=True,
     redact=_shown,

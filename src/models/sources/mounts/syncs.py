@@ -241,7 +241,7 @@ async def finish_sync(
             )
         )
     if mark is not None and await _has_problems(work, root):
-        # What could not be listed is asked for again, although nothing changed.
+        # Folders that could not be listed are listed again, although nothing changed.
         mark = None
     await note_unchanged(work, root, job_id, resource, mark)
 

@@ -259,7 +259,7 @@ async def pause_of(work: UnitOfWork, actor: Actor, connection_id: Id) -> PauseSh
     some = sa.select(_call.call_key).where(*waiting).limit(MOST_COUNTED)
     resting: int = await work.scalar(sa.select(sa.func.count()).select_from(some.subquery()))
     if place.resumed_at is not None and not resting:
-        # What was left of lost calls goes with the next one, and the pause with it.
+        # Rows of lost calls go with the next call, and so does the pause.
         return PauseShape(state=PauseState.RUNNING)
     return PauseShape(
         state=PauseState.PAUSED if place.resumed_at is None else PauseState.RESUMING,

@@ -16,7 +16,7 @@ PAUSING = frozenset({429, 503})
 """The statuses whose `Retry-After` holds for all calls of the host."""
 
 LEASE = timedelta(seconds=30)
-"""A call that nobody has spoken for so long is no more: its place is given on."""
+"""A call that no one has spoken for so long is no more: its place is given on."""
 AHEAD = timedelta(seconds=2)
 """The moments that are given ahead; what would have to wait longer stands in line."""
 MOST_CATCH_UP = timedelta(seconds=0.5)
@@ -65,7 +65,7 @@ class Pace:
         return max(self.free_at or gone_at, gone_at - catch_up) + self.interval
 
     def turn(self, moment: datetime, before: int) -> datetime:
-        """The time at which a call with a moment goes that has so many with moments before it."""
+        """The time at which a call with a moment goes that has `before` others in front."""
         if self.free_at is None:
             return moment
         return max(moment, self.free_at + before * self.interval)
@@ -97,7 +97,7 @@ def next_round(pace: Pace, now: datetime, held: int, waiting: int) -> Round:
 
 
 def stay(pace: Pace, now: datetime, held: int, before: int, waited: timedelta) -> timedelta:
-    """The time until a call should ask again that has so many `before` it in line.
+    """The time until a call should ask again that has `before` others in front of it.
 
     By the rate alone it is the call's moment. Where there is no room it is called when there is,
     and looks after itself less often the longer it has waited.

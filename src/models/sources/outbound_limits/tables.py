@@ -16,7 +16,7 @@ class OutboundPlace(SQLModel, table=True):
     """A host or a connection, as one workspace calls it.
 
     Without `per_second` and `at_once` it has no limit, and is there for its `paused_until`, which
-    an answer asked for, or for `paused_at`, from which on somebody holds a connection up. From
+    an answer asked for, or for `paused_at`, from which on someone holds a connection up. From
     `resumed_at` on it lets its line go, `release_rate` calls a minute.
 
     `next_at` is the first moment that no call has been given yet, `free_at`
@@ -63,7 +63,7 @@ class OutboundCall(SQLModel, table=True):
 
     It waits until it has `go_at`, and is on its way once it has `gone`. `execution` is the workflow
     that comes back for it, by itself at `back_at`; None while its activity waits or calls. After
-    `ends_at` nobody answers for the row any more: its worker or its workflow is gone.
+    `ends_at` no one answers for the row any more: its worker or its workflow is gone.
     """
 
     __tablename__ = "outbound_call"

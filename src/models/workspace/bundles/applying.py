@@ -87,7 +87,7 @@ async def check_chunk(
             kind.judge(found[kind.name], context_rows.get(kind.beside or "", ()), findings)
         resolved = await references.resolve(work, target, kind, found[kind.name], findings)
         references.in_order(kind, resolved.rows, None, findings)
-        # What names a row that is left out is left out as well, or loses it.
+        # A row that names one left out is left out as well, or loses the reference.
         await references.forget_sources(work, target.entry_id, kind.name, resolved.left_out)
         findings.rows[kind.name] += len(resolved.rows)
     return findings

@@ -209,7 +209,7 @@ async def release(
             .where(queries.legacy_import_workspace.c.id == entry.id)
             .values(
                 lifecycle_state=rules.LifecycleState.LIVE.value,
-                # What is changed from here on belongs to people.
+                # Changes from here on are those of people.
                 imported_at=work.now,
                 updated_at=work.now,
             )

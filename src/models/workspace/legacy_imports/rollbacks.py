@@ -105,7 +105,7 @@ async def _remove_at(work: UnitOfWork, locked_entry: Held, place: _Place) -> tup
     if count:
         await forget_gone(work, entry.id, kind, batch)
     if count >= MAX_ROWS:
-        # What is theirs was too much for one transaction.
+        # There was too much of it for one transaction.
         return count, place
     return count, _Place(place.kind, str(batch[-1]), place.again or count > 0)
 

@@ -152,7 +152,7 @@ def _number(
     if precision is None and from_spec.kind in _WRITTEN and _is_plain(value):
         value = float(value)
     if precision is None and type(value) in _NUMBERS:
-        # What needs no rounding needs no decimals, which take ten times as long.
+        # Without rounding no decimals are needed, which take ten times as long.
         given = core_values.number(value)
         return int(given) if isinstance(given, float) and _is_short(given) else given
     if isinstance(value, bool):

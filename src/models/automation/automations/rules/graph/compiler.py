@@ -30,7 +30,7 @@ __all__ = ["Compiled", "ReferenceCatalog", "ReferenceIssue", "compile_graph", "r
 
 MAX_CEL = 128 * 1024
 """Characters of CEL in one graph. Compiling them takes up to two seconds, during which the process
-serves nobody else."""
+serves no one else."""
 
 
 class Severity(StrEnum):

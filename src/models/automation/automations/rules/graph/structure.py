@@ -204,7 +204,7 @@ def reading_problems(graph: Graph, edges: Sequence[GraphEdge]) -> Iterator[tuple
             loops = planner_plan.enclosing(read_id, home)
             if not around.issuperset(loops):
                 yield node.id, f"Reads {_named_node(read_id, node)}, {_hidden(loops, around)}."
-            # What a repeat has computed is seen in its next iteration.
+            # Results of a repeat are visible in its next iteration.
             elif read_id in later and repeats.isdisjoint(loops):
                 yield node.id, f"Reads {_named_node(read_id, node)}, which has not run by then."
 
