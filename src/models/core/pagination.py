@@ -134,7 +134,7 @@ class PageRequest:
         return Page(shown, self.cursor_behind(*position(shown[-1])))
 
     def cursor_behind(self, *values: object) -> str:
-        """The cursor that goes on behind a row with these sort values."""
+        """The cursor of the page after a row with these sort values."""
         return _encode(self.keys, self.context, values)
 
 

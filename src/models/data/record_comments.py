@@ -262,7 +262,7 @@ async def _members(work: UnitOfWork, actor: Actor, mentions: Sequence[Id]) -> li
 
 
 MOST_TOLD = 50
-"""Authors of a thread who are told of one more comment: the last ones to write."""
+"""Maximum authors of a thread who are notified of a new comment: the ones who wrote last."""
 
 _comment = record_comment.c
 
@@ -294,7 +294,7 @@ async def notify_of_comment(work: UnitOfWork, actor: Actor, comment: RecordComme
 
 
 async def notify_of_mentions(work: UnitOfWork, actor: Actor, comment: RecordComment) -> None:
-    """Notify those whom a changed comment mentions, and who have not been told of it before."""
+    """Notify the people whom a changed comment mentions, but for those it notified before."""
     if comment.mentions:
         subject = await record_subject(work, actor.workspace_id, comment.record_id)
         notice = _mention(actor, comment, subject, await display_name(work, actor.person))

@@ -1,4 +1,4 @@
-"""Push devices: the apps and browsers that a user wants to be told on."""
+"""Push devices: the apps and browsers on which a user wants notifications."""
 
 import json
 from datetime import datetime

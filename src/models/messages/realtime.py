@@ -223,7 +223,7 @@ _MINT = PreparedStatement(
 
 @dataclass(frozen=True, slots=True)
 class MintedTicket:
-    """A ticket, which is told this once, and when it is too old."""
+    """A ticket, which is shown this once, and the time when it expires."""
 
     ticket: str
     expires_at: datetime

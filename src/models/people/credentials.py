@@ -131,7 +131,7 @@ async def person_of_link(work: UnitOfWork, token: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BegunSession:
-    """A session that has just begun; its token is told this once."""
+    """A session that has just begun; its token is shown this once."""
 
     token: str
     expires_at: datetime

@@ -114,7 +114,7 @@ purge_firings = Retention(alert_firing, alert_firing.c.resolved_at)
 
 
 class TooSlowError(ConflictError):
-    """The check of a rule was given up."""
+    """The check of a rule was cancelled."""
 
     def __init__(self) -> None:
         super().__init__("The check took too long. Choose an automation or fewer filters.")
@@ -174,7 +174,7 @@ async def list_firings(
 
 
 async def test_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> shapes.AlertTest:
-    """The condition of a rule as the actor sees it now; no one is told. Raises NotFoundError."""
+    """The condition of a rule as the actor sees it now; notifies no one. Raises NotFoundError."""
     row = await RULES.find(work, actor, rule_id)
     context = CheckContext(actor, row.watched_since, row.pending_since)
     result = await check_condition(work, context, shapes.read_condition(row.condition))

@@ -67,7 +67,7 @@ def change_of(
     repeat: timedelta | None,
     now: datetime,
 ) -> AlertChange | None:
-    """The change that a check brings; None where nothing is to be told."""
+    """The change that a check brings; None where there is none to notify of."""
     if state is AlertState.OK:
         return AlertChange.FIRED if holds else None
     if not holds:

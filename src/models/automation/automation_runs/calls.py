@@ -351,7 +351,7 @@ _RESUME = PreparedStatement(
 
 
 async def resume_execution(work: Work, run_id: Id, key: str) -> None:
-    """Note that an execution goes on; its run is no longer `waiting`."""
+    """Note that an execution continues; its run is no longer `waiting`."""
     await _RESUME.execute(work, {"run_id": run_id, "execution_key": key})
 
 
@@ -380,7 +380,7 @@ def runs_to_refuse(
     holders: Mapping[SlotKey, Collection[Id]],
     callers: Mapping[Id, Id],
 ) -> list[WaitingRun]:
-    """The runs to fail so that all others can go on: the newest of each deadlock.
+    """The runs to fail so that all others can continue: the newest of each deadlock.
 
     `holders` are the runs that hold the slots of a key. `callers` maps a called run to its caller.
     """

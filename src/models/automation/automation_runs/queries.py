@@ -265,7 +265,7 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[rules.RunRow]) -> dict[Id
 
 
 async def worker_metadata(work: UnitOfWork, run: rules.AcceptedRow) -> JsonObject:
-    """`waitingForWorkerSince` of a run that should go on; nothing while it waits for no worker."""
+    """`waitingForWorkerSince` of a run that could continue; None while it waits for no worker."""
     if run.status not in rules.OPEN_RUN:
         return {}
     since = await needs_worker_since(work, run)

@@ -182,7 +182,7 @@ async def pause_operation(work: UnitOfWork, actor: Actor, operation_id: Id) -> N
 
 
 async def resume_operation(work: UnitOfWork, actor: Actor, operation_id: Id) -> None:
-    """Let a paused operation go on, in an execution of its own.
+    """Continue a paused operation, in an execution of its own.
 
     Raises NotFoundError, OperationEndedError, NotPausedError and TooMuchOpenError.
     """

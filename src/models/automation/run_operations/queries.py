@@ -434,7 +434,7 @@ def _replay(row: rules.OperationRow) -> core_base.JsonObject:
 
 
 def is_undoable(row: rules.OperationRow) -> bool:
-    """True for an ended operation that did something which another one can take back."""
+    """True for an ended operation whose effects another one can revert."""
     ended = row.status not in (*rules.OPEN_OPERATION, rules.OperationStatus.PAUSED)
     reversible = row.action != rules.OperationAction.RESUME and row.undoes_id is None
     return ended and reversible and row.succeeded > 0

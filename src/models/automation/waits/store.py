@@ -148,7 +148,7 @@ async def begin_wait(work: UnitOfWork, wait: NewWait) -> Resolution | None:
 
 
 async def end_wait(work: UnitOfWork, key: NodeKey, *, over: bool) -> Resolution | None:
-    """The resolution of a wait; None while it goes on. With `over`, it times out now."""
+    """The resolution of a wait; None while it lasts. With `over`, it times out now."""
     row = await lock_wait(work, key)
     assert row is not None, "a node that waits has its row"
     if (ended := read_resolution(row)) is not None:
@@ -307,7 +307,7 @@ def read_responses(row: RunWait) -> list[Response]:
 
 
 def read_resolution(row: RunWait) -> Resolution | None:
-    """The end of a wait; None while it goes on."""
+    """The end of a wait; None while it lasts."""
     if row.outcome is None:
         return None
     assert row.output is not None, "a resolution has both"

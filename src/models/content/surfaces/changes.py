@@ -245,7 +245,7 @@ def register_reference(resource: str, query: Seen) -> None:
 
 
 MOST_TOLD = 50
-"""The most authors who are told of one more comment: the ones who wrote last."""
+"""Maximum authors who are notified of a new comment: the ones who wrote last."""
 MOST_MENTIONED = 500
 """Mentions that one write tells of."""
 

@@ -178,7 +178,7 @@ async def records_by_id(
 
 
 class RecordSubject(Protocol):
-    """A record that someone is told of: its title, its maker, and the item of its database."""
+    """A record as a notification names it: title, creator, and the item of its database."""
 
     title: str
     database_id: Id
@@ -187,7 +187,7 @@ class RecordSubject(Protocol):
 
 
 async def record_subject(work: UnitOfWork, workspace_id: Id, record_id: Id) -> RecordSubject:
-    """A record that there is, in the trash or not, as someone is told of it."""
+    """An existing record, in the trash or not, as a notification names it."""
     (subject,) = await work.rows(
         sa.select(
             record.c.title,
@@ -344,7 +344,7 @@ async def _colors(
 
 @asynccontextmanager
 async def in_time() -> AsyncIterator[None]:
-    """Tell a statement that was given up for its time from a database that is away."""
+    """Tell a statement that took too long from a database that is away."""
     try:
         yield
     except OperationalError as error:

@@ -344,7 +344,7 @@ def deliveries_since(
 async def create_endpoint(
     work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateWebhookEndpoint
 ) -> IssuedWebhookEndpoint:
-    """An endpoint that is told of what happens from now on, with its secret.
+    """An endpoint that receives the events from now on, with its secret.
 
     Raises ConflictError when there are too many.
     """

@@ -118,7 +118,7 @@ def shown_of(row: SourceRunRow) -> JsonObject:
 
 
 def columns_of_run(progress: JsonObject) -> JsonObject:
-    """The columns of a run that people are told of."""
+    """The columns of a run that people see."""
     paths = {one["fieldKey"]: one["sourcePath"] for one in progress.get("mapping", ())}
     skipped = [
         {"sourcePath": paths.get(key, key), "fieldKey": key, "cells": cells}
@@ -229,7 +229,7 @@ async def import_outcome(
 async def reversal_ended(
     work: UnitOfWork, actor: Actor, run_id: Id, job_id: Id, *, last: bool
 ) -> bool:
-    """True when a run has been taken back.
+    """True when a run has been reverted.
 
     Raises `ConflictError` when it could not be, `InProgressError` when this is the last time to
     ask.

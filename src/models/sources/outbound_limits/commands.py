@@ -1,4 +1,4 @@
-"""Setting, changing and removing limits, and pausing connections; calls that wait are told."""
+"""Setting, changing and removing limits, and pausing connections; waiting calls are notified."""
 
 from datetime import datetime, timedelta
 
@@ -189,7 +189,7 @@ async def pause_connection(work: UnitOfWork, actor: Actor, connection_id: Id, re
     )
     if place_id is None:
         return False
-    # Moments that are given and not taken are taken back.
+    # Moments that were given but not used are revoked.
     not_gone = (_call.place_id == place_id, ~_call.gone, _call.go_at.is_not(None))
     await work.execute(sa.update(outbound_call).where(*not_gone).values(go_at=None))
     return True

@@ -116,5 +116,5 @@ def slower(per_second: float | None, release_rate: int | None) -> float | None:
 
 
 def signal_of(call_key: str) -> str:
-    """The name of the signal by which the execution of a call is told that it may go."""
+    """The name of the signal that lets the execution of a call go."""
     return f"outbound_turn/{call_key}"
