@@ -76,14 +76,15 @@ class Reading:
 
     async def inspect(
         self, request: reading_process.Inspect
-    ) -> tuple[int, Any, list[str], str | None]:
-        """The rows of a page of JSON, its cursor, the columns it has, and the path to the rows.
+    ) -> tuple[int, Any, list[str], str | None, str]:
+        """The rows of a page of JSON, its cursor, the columns it has, the path to the rows, and
+        their digest.
 
         Raises SourceProblem.
         """
         await self._ask(request)
-        rows, cursor, columns, json_path = from_json((await self._answer())[1:])
-        return rows, cursor, columns, json_path
+        rows, cursor, columns, json_path, digest = from_json((await self._answer())[1:])
+        return rows, cursor, columns, json_path, digest
 
     async def fill(self, request: reading_process.Fill, stage: Stage) -> dict[str, Any]:
         """Stage the rows as values of fields, batch by batch.
@@ -173,8 +174,9 @@ async def reading(
 
 async def page_of(
     path: Path, options: ReadOptions, request: reading_process.Inspect
-) -> tuple[int, Any, list[str], str | None]:
-    """The rows of a page of JSON, its cursor, the columns it has, and the path to the rows.
+) -> tuple[int, Any, list[str], str | None, str]:
+    """The rows of a page of JSON, its cursor, the columns it has, the path to the rows, and their
+    digest.
 
     Raises SourceProblem.
     """

@@ -141,13 +141,15 @@ def _end(found: re.Match[str] | None) -> int:
 class PageFound:
     """The facts about a page that was fetched: its rows, and the place of the next page.
 
-    `json_path` is where the page has its rows, if it has a list of them.
+    `json_path` is where the page has its rows, if it has a list of them; `digest` is that of the
+    rows, since what stands around them may change with each request.
     """
 
     rows: int
     cursor: Any
     columns: Sequence[str] = ()
     json_path: str | None = None
+    digest: str = ""
 
 
 def first_page(config: JsonObject) -> JsonObject:

@@ -158,6 +158,22 @@ async def test_every_style_of_pages_is_followed_to_the_last(
     assert (fetch.states[-1].pages, fetch.states[-1].rows) == (len(answers), 3)
 
 
+def enveloped(at: int, *numbers: int) -> bytes:
+    return reply(200, {"at": at, "rows": [{"n": number} for number in numbers]})
+
+
+@pytest.mark.parametrize("kind", ["page", "offset"])
+async def test_rows_that_come_again_are_noticed(fetch: Fetcher, kind: str) -> None:
+    pages = {"pagination": {"type": kind, "param": "p", "maxPages": 3}}
+    problem = await fetch.problem(enveloped(1, 1, 2), enveloped(2, 1, 2), **pages)
+    assert "the same page again. It seems to ignore p." in problem.message
+    assert len(fetch.asked) == 2
+
+
+async def test_a_cursor_leads_through_pages_of_equal_rows(fetch: Fetcher) -> None:
+    assert numbers(await fetch(cursor(1, 2), cursor(1, 3), cursor(1, None), **CURSOR)) == [1, 1, 1]
+
+
 @pytest.mark.parametrize("following", [{"after": "z"}, ["z"]])
 async def test_a_cursor_that_is_no_value_is_refused(fetch: Fetcher, following: Any) -> None:
     with pytest.raises(SourceProblem) as raised:

@@ -1,5 +1,6 @@
 """JSON and NDJSON: objects are rows, and nested values become columns with dotted names."""
 
+import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from activities.sources.readers import table
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
@@ -73,18 +74,21 @@ def read_json(pages: Sequence[Path], options: ReadOptions) -> table.Table:
 
 def inspect_page(
     page: Path, options: ReadOptions, cursor_path: str | None, columns: Sequence[str]
-) -> tuple[int, str | int | float | None, list[str], str | None]:
-    """The rows of a page, its cursor, which of the columns it has, and the path to the rows.
+) -> tuple[int, str | int | float | None, list[str], str | None, str]:
+    """The rows of a page, its cursor, which of the columns it has, the path to the rows, and the
+    digest of these.
 
     Raises SourceProblem.
     """
     if options.format is TableFormat.NDJSON:
         count, present = _surveyed(_lines(page, options), columns)
-        return count, None, present, None
+        with page.open("rb") as file:
+            return count, None, present, None, hashlib.file_digest(file, "sha256").hexdigest()
     value = _whole(page, options)
     rows, json_path = rows_in(value, options)
     count, present = _surveyed(rows, columns)
-    return count, _cursor(value, cursor_path), present, json_path
+    digest = hashlib.sha256(to_json(rows)).hexdigest()
+    return count, _cursor(value, cursor_path), present, json_path, digest
 
 
 def _cursor(value: JsonValue, path: str | None) -> str | int | float | None:
