@@ -77,8 +77,7 @@ class Reading:
     async def inspect(
         self, request: reading_process.Inspect
     ) -> tuple[int, Any, list[str], str | None, str]:
-        """The rows of a page of JSON, its cursor, the columns it has, the path to the rows, and
-        their digest.
+        """The facts of a page of JSON, as `inspect_page` gives them.
 
         Raises SourceProblem.
         """
@@ -175,8 +174,7 @@ async def reading(
 async def page_of(
     path: Path, options: ReadOptions, request: reading_process.Inspect
 ) -> tuple[int, Any, list[str], str | None, str]:
-    """The rows of a page of JSON, its cursor, the columns it has, the path to the rows, and their
-    digest.
+    """The facts of a page of JSON, as `inspect_page` gives them.
 
     Raises SourceProblem.
     """

@@ -75,10 +75,9 @@ def read_json(pages: Sequence[Path], options: ReadOptions) -> table.Table:
 def inspect_page(
     page: Path, options: ReadOptions, cursor_path: str | None, columns: Sequence[str]
 ) -> tuple[int, str | int | float | None, list[str], str | None, str]:
-    """The rows of a page, its cursor, which of the columns it has, the path to the rows, and the
-    digest of these.
+    """The facts of a page: the number of its rows, its cursor, and the columns that it has.
 
-    Raises SourceProblem.
+    The path to the rows and their digest follow. Raises SourceProblem.
     """
     if options.format is TableFormat.NDJSON:
         count, present = _surveyed(_lines(page, options), columns)
