@@ -365,7 +365,11 @@ def next_hop(hop: Hop, status: int, location: str | None) -> Hop | None:
         url = hop.url.join(location).copy_with(fragment=None)
     except (httpx2.InvalidURL, UnicodeError):
         raise errors.InvalidUrlError(f"{hop.url.host} redirects to an invalid URL.") from None
-    check_url(url)
+    try:
+        check_url(url)
+    except errors.InvalidUrlError as error:
+        message = f"{hop.url.host} redirects to a URL that can't be called. {error.message}"
+        raise errors.InvalidUrlError(message) from None
     headers = dict(hop.headers)
     if not (same_origin(hop.url, url) or is_https_upgrade(hop.url, url)):
         headers = {name: value for name, value in headers.items() if name in _CARRIED}

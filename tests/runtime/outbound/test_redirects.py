@@ -1,5 +1,6 @@
 import pytest
 
+from runtime.outbound.errors import InvalidUrlError
 from runtime.outbound.messages import Hop, OutboundRequest, first_hop, next_hop
 
 SECRETS = {"Authorization": "Bearer s", "Cookie": "s", "X-Api-Key": "s", "Content-Type": "a/b"}
@@ -55,3 +56,10 @@ def test_secrets_stay_with_the_origin(start: str, target: str, keeps: bool) -> N
     carried = {"authorization", "cookie", "x-api-key"} & following.headers.keys()
     assert len(carried) == (3 if keeps else 0)
     assert "accept" in following.headers
+
+
+@pytest.mark.parametrize("location", ["file:///etc/passwd", "http://a:b@x.example/", "ftp://x/"])
+def test_a_redirect_that_cannot_be_followed_says_who_sends_there(location: str) -> None:
+    with pytest.raises(InvalidUrlError) as raised:
+        next_hop(hop("GET", "https://api.example/x"), 302, location)
+    assert raised.value.message.startswith("api.example redirects to a URL that can't be called. ")
