@@ -76,6 +76,7 @@ export class Table {
     this.select(this.records.list.length - 1, this.columns.value.length - 1, true);
   }
   enter() {
+    this.chosen.isLeaving = false;
     if (this.selection.row < 0 && this.records.list.length > 0) this.select(0, 0);
   }
 

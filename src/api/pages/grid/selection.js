@@ -47,11 +47,11 @@ export class Selection {
     return true;
   }
 
-  /** One cell again; from there Tab leaves the table. */
+  /** One cell again; from there Tab leaves the table, to what is done with checked rows. Then none is checked. */
   escape() {
     const { row, col, toRow, toCol } = this.at;
     if (row !== toRow || col !== toCol) Object.assign(this.at, { toRow: row, toCol: col });
-    else if (this.checked.size > 0) this.checked.clear();
+    else if (this.isLeaving) this.checked.clear();
     else this.isLeaving = true;
   }
 

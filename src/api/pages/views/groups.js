@@ -91,7 +91,8 @@ function rows({ levels, fields, titles, aggregates }, groups, depth = 0, path = 
 export const Groups = {
   props: ["store"],
   setup: (props) => () => {
-    const { groups } = props.store;
+    const { groups, problem } = props.store;
+    if (problem) return h("p", { class: "alert", role: "alert" }, problem);
     if (!groups) return null;
     const { fields, aggregates, totals } = groups;
     return h("div", { class: "card scroll view-groups" }, h("table", { class: "table" }, [
