@@ -146,3 +146,19 @@ async def test_a_call_in_any_protocol_fails_for_good(host: str) -> None:
         with pytest.raises(InvalidUrlError):
             async with outbound.turn(host):
                 pass
+
+
+BLOCKED = [
+    *(0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95),
+    *(101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179),
+    *(389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601),
+    *(636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566),
+    *(6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080),
+]
+"""The ports that browsers do not call either, as the Fetch standard lists them."""
+
+
+def test_the_ports_of_other_protocols_are_not_called() -> None:
+    called = [port for port in BLOCKED if url_problem(f"https://a.example:{port}/") is None]
+    assert called == []
+    assert url_problem("https://a.example:134/") is None

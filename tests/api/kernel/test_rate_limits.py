@@ -242,3 +242,11 @@ def test_a_form_is_limited_by_address_and_in_all(settings: Settings) -> None:
     others = [taken("a", f"2001:db8:0:{number // 2}::{number}") for number in range(8)]
     assert others == [True, True, True, False, False, False, False, False]
     assert messages == {"Too many submissions. Try again in 60 seconds."}
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.0, 1), (0.2, 1), (1.0, 1), (1.2, 2), (2.0, 2)])
+def test_a_refusal_names_whole_seconds_and_at_least_one(seconds: float, said: int) -> None:
+    refused = TooOftenError(Quota(10, 0, 60), seconds)
+    assert refused.headers["Retry-After"] == str(said)
+    unit = "second" if said == 1 else "seconds"
+    assert refused.message == f"Too many requests. Try again in {said} {unit}."

@@ -2,7 +2,8 @@
 
 import pytest
 
-from models.automation.run_operations.rules import chunk_of
+from models.automation.run_operations.rules import chunk_of, reason_of
+from runtime.errors import ConflictError
 
 
 @pytest.mark.parametrize(
@@ -10,3 +11,7 @@ from models.automation.run_operations.rules import chunk_of
 )
 def test_a_transaction_treats_the_runs_of_a_second(rate: float | None, runs: int) -> None:
     assert chunk_of(rate) == runs
+
+
+def test_a_reason_has_up_to_500_characters() -> None:
+    assert reason_of(ConflictError("x" * 501)) == "x" * 500

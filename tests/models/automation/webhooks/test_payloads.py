@@ -155,3 +155,11 @@ def test_a_form_that_is_none_is_refused(body: bytes, type_: str) -> None:
 def test_other_types_of_parts_are_text() -> None:
     body = form((field("a"), b"x"))
     assert told(body, f'multipart/mixed; boundary="{BOUNDARY}"') == (body.decode(), "text")
+
+
+def test_a_boundary_has_1_to_70_characters() -> None:
+    for boundary in ("b", "b" * 70):
+        head = "Content-Disposition: form-data; name=a"
+        body = f"--{boundary}\r\n{head}\r\n\r\nx\r\n--{boundary}--\r\n"
+        type_ = f"multipart/form-data; boundary={boundary}"
+        assert told(body.encode(), type_) == ({"a": "x"}, "form")

@@ -50,3 +50,11 @@ def test_metadata_is_bounded_in_depth() -> None:
 def test_copies_are_numbered(title: str, taken: list[str], chosen: str) -> None:
     assert copy_title(title, taken) == chosen
     assert len(chosen) <= MAX_TITLE
+
+
+def test_metadata_has_up_to_16_levels() -> None:
+    def nested(levels: int) -> Any:
+        return {"a": nested(levels - 1)} if levels else 1
+
+    assert metadata_problem(nested(15)) is None
+    assert metadata_problem(nested(16)) == "is nested deeper than 16 levels"

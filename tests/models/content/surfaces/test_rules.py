@@ -1,5 +1,6 @@
 """The contents of blocks, and the ids they name."""
 
+from contextlib import nullcontext
 from typing import Any
 from uuid import uuid4
 
@@ -8,8 +9,10 @@ import pytest
 from models.content.surfaces.rules.contents import (
     BLOCKS,
     RESOURCES,
+    End,
     Reference,
     SurfaceKind,
+    Table,
     may_hold,
     references,
     scope_on,
@@ -134,3 +137,29 @@ def test_a_canvas_has_its_own_scopes() -> None:
     assert scope_on(SurfaceKind.CANVAS, Scope.BLOCKS_WRITE) is Scope.CANVAS_WRITE
     assert scope_on(SurfaceKind.CANVAS, Scope.BLOCKS_COMMENT) is Scope.BLOCKS_COMMENT
     assert scope_on(SurfaceKind.PAGE, Scope.SURFACES_READ) is Scope.SURFACES_READ
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_one"),
+    [([["a"], ["b"]], True), ([["a", "b"]], True), ([["a", "b"], ["c"]], False)],
+)
+def test_the_rows_of_a_table_are_of_one_width(rows: list[list[str]], is_one: bool) -> None:
+    given = {"rows": [[[{"text": cell}] for cell in row] for row in rows]}
+    with nullcontext() if is_one else pytest.raises(ValueError, match="same number of cells"):
+        Table.model_validate(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "is_one"),
+    [
+        ({"blockId": str(uuid4())}, True),
+        ({"x": 1, "y": 2}, True),
+        ({}, False),
+        ({"x": 1}, False),
+        ({"y": 1}, False),
+        ({"blockId": str(uuid4()), "x": 1, "y": 2}, False),
+    ],
+)
+def test_a_connector_ends_at_a_block_or_at_a_point(given: dict[str, Any], is_one: bool) -> None:
+    with nullcontext() if is_one else pytest.raises(ValueError, match="either blockId"):
+        End.model_validate(given)

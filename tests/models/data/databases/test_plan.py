@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from models.data.databases.rules import plan_change, plan_fields
+from models.data.databases.rules import default_layout, plan_change, plan_fields
 from models.data.fields.rules.fields import STORED_KINDS, FieldKind, FieldSpec
+from models.data.fields.rules.settings import read_settings
 from models.data.fields.rules.values import default_value
 from models.data.fields.shapes import CreateField, UpdateField
 from runtime.errors import ValidationError
@@ -310,3 +311,15 @@ def test_a_default_is_text_that_reads_back_as_its_value(
     planned = plan({"label": "F", "kind": kind, "defaultValue": given})[1]
     assert planned.default == shown
     assert default_value(planned) == value
+
+
+def test_the_layout_of_a_new_database_is_of_version_1() -> None:
+    layout = default_layout()
+    assert (layout["version"], layout["propertyColumns"]) == (1, 1)
+
+
+def test_a_number_may_have_one_value_only() -> None:
+    read = read_settings(FieldKind.NUMBER, {"min": 2, "max": 2}, (), "settings")
+    assert read.problems == []
+    greater = read_settings(FieldKind.NUMBER, {"min": 3, "max": 2}, (), "settings")
+    assert [one.message for one in greater.problems] == ["is greater than max"]

@@ -1,13 +1,14 @@
 """A value of a field as the cell of an exported file."""
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from models.data.fields.rules.fields import FieldKind, FieldSpec, Option
-from models.data.record_exports.rules import Legend, cell_of
+from models.data.record_exports.rules import Legend, cell_of, named_ids
 from runtime.ids import new_id
 
 LEGEND = Legend({"u1": "Ada", "f1": "plan.pdf"}, ZoneInfo("Asia/Kathmandu"))
@@ -48,3 +49,8 @@ def test_a_value_without_a_text_is_json_in_its_own_letters() -> None:
 def test_a_moment_stands_in_the_zone_of_the_export() -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC).isoformat()
     assert cell_of(at, field(FieldKind.CREATED_AT), LEGEND) == "2026-01-01T05:45:00.000+05:45"
+
+
+def test_the_people_and_files_of_values_are_named() -> None:
+    records: Any = [SimpleNamespace(data={"k": ["u1"]}), SimpleNamespace(data={"k": None})]
+    assert list(named_ids(records, [field(FieldKind.PERSON)])) == ["u1"]

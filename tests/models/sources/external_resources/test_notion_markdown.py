@@ -117,3 +117,8 @@ def test_a_line_without_a_property_is_left_out() -> None:
     assert notion_row([]) == {}
     assert title_of({"properties": {"N": {"type": "title", "title": [span("x")]}}}) == "x"
     assert title_of({"properties": None}) == ""
+
+
+def test_a_line_break_in_an_item_stays_in_it() -> None:
+    blocks = [block("bulleted_list_item", "a\nb"), block("to_do", "c\nd", checked=True)]
+    assert notion_markdown(blocks) == "- a\n    b\n\n- [x] c\n    d\n"

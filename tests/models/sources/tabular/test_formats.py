@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.data.fields.rules.value_conversion import LOST
-from models.sources.tabular.rules.cells import Amount, Percent
+from models.sources.tabular.rules.cells import Amount, Percent, cell
 from models.sources.tabular.rules.conversion import converter
 from models.sources.tabular.rules.formats import Conventions, offset_of
 from models.sources.tabular.rules.rejections import reason
@@ -259,3 +259,14 @@ def test_every_offset_is_known(minutes: int, place: str) -> None:
     offset = f"{'-' if minutes < 0 else '+'}{hours:02}:{rest:02}"
     noon = datetime(2026, 3, 3, 12)  # noqa: DTZ001  # the time that a zone is asked about
     assert offset_of(place.format(offset), noon) == timedelta(minutes=minutes)
+
+
+def test_a_reader_finds_cells_in_one_form() -> None:
+    assert [cell([]), cell([1]), cell({"a": 1})] == [None, [1], {"a": 1}]
+
+
+def test_a_day_in_another_order_says_which() -> None:
+    spec = FieldSpec(id=UUID(int=0), key="k", label="K", kind=FieldKind.DATE)
+    order = Conventions(date_order="ymd")
+    sentence = "Not in the date order: it reads as day, month, year."
+    assert reason(spec, order, "01.02.2026") == sentence

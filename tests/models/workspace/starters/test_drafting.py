@@ -79,3 +79,8 @@ def test_an_instruction_adds_what_it_names_and_no_more() -> None:
     assert databases(plan_by_rules("Add a database for suppliers")) == ["Suppliers"]
     (page,) = plan_by_rules("Write down how we greet").nodes
     assert (page.type, page.label) == (NodeType.PAGE, "Write down how we greet")
+
+
+def test_a_title_has_up_to_60_characters_of_a_description() -> None:
+    (page,) = plan_by_rules("zxcvb " * 20).nodes
+    assert page.label == ("zxcvb " * 20)[:60].strip()

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from models.workspace.changes.operations import check_operations
 from models.workspace.starters.rules.operations import counts_of, operations_of
-from models.workspace.starters.rules.plan import MAX_DEPTH, MAX_NODES, normalized
+from models.workspace.starters.rules.plan import (
+    MAX_DEPTH,
+    MAX_NODES,
+    normalized,
+    plan_fields,
+    plan_views,
+)
 from models.workspace.starters.seeding import templates
 from models.workspace.starters.shapes import StarterPlan
 from runtime.errors import ValidationError
@@ -173,3 +179,32 @@ def test_shipped_templates_are_whole(key: str) -> None:
 
 def test_there_are_at_least_eight_templates() -> None:
     assert len(templates()) >= 8
+
+
+FIELDS = [
+    {"label": "Due", "kind": "date"},
+    {"label": "State", "kind": "select", "options": ["open", "done"]},
+    {"label": "Phase", "kind": "select", "options": ["first", "last"]},
+]
+
+
+@pytest.mark.parametrize(
+    ("view", "served"),
+    [
+        ({"kind": "board"}, "State"),
+        ({"kind": "board", "field": "Due"}, "State"),
+        ({"kind": "board", "field": "Phase"}, "Phase"),
+        ({"kind": "calendar", "field": "Phase"}, "Due"),
+    ],
+)
+def test_a_view_stands_on_a_field_that_serves_it(view: Json, served: str) -> None:
+    fields = plan_fields(FIELDS)
+    keys = {field.label: field.key for field in fields}
+    named = view | ({"field": keys[view["field"]]} if "field" in view else {})
+    (made,) = plan_views([{"label": "View", **named}], fields)
+    assert made.field == keys[served]
+
+
+def test_an_icon_has_up_to_8_characters() -> None:
+    (node,) = plan(database("A", icon="12345678901")).nodes
+    assert node.icon == "12345678"

@@ -164,3 +164,10 @@ def changed_values(found: GraphDifference) -> set[tuple[str, str, str, str]]:
     listed = [("", one) for one in found.values]
     listed += [(node.id, one) for node in found.nodes for one in node.values]
     return {(place, one.key, repr(one.before), repr(one.after)) for place, one in listed}
+
+
+def test_a_node_is_told_by_its_label_or_by_its_id() -> None:
+    before = stored(nodes=[node("a", text="x"), node("b", text="x") | {"label": "Second"}])
+    after = stored(nodes=[node("a", text="y"), node("b", text="y") | {"label": "Second"}])
+    found = difference(before, after)
+    assert [(one.id, one.label) for one in found.nodes] == [("a", "a"), ("b", "Second")]

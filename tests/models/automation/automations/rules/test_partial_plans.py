@@ -4,8 +4,14 @@ import time
 
 import pytest
 
-from models.automation.automations.rules.graph.kinds import CostClass, JoinMode, NodeKind, OnError
-from models.automation.automations.rules.planner.plan import Plan, PlanNode, costs_of
+from models.automation.automations.rules.graph.kinds import (
+    CostClass,
+    EdgeOutcome,
+    JoinMode,
+    NodeKind,
+    OnError,
+)
+from models.automation.automations.rules.planner.plan import Plan, PlanEdge, PlanNode, costs_of
 from models.automation.automations.rules.planner.planner import Planner
 from models.automation.automations.rules.planner.protocol import (
     EndLoop,
@@ -192,3 +198,10 @@ def test_a_part_of_the_widest_graph_is_found_soon() -> None:
     part = plan.restricted("l0", frozenset(node.id for node in plan.nodes))
     assert len(part.nodes) == 200
     assert time.thread_time() - began < 1
+
+
+def test_an_edge_of_a_case_survives_json() -> None:
+    nodes = (PlanNode("choose", NodeKind.SWITCH), PlanNode("then", NodeKind.TRANSFORM))
+    edge = PlanEdge("choose", "then", EdgeOutcome.CASE, "first")
+    plan = Plan(nodes, (edge,), ("choose",))
+    assert Plan.from_json(plan.to_json()).edges == (edge,)

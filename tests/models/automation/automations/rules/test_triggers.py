@@ -3,7 +3,10 @@
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
+from models.automation.automations.rules.attributes import as_texts, attribute_problems
+from models.automation.automations.rules.graph.wait_configs import EventKey
 from models.automation.automations.rules.triggers.configs import (
     parse_trigger_config,
     read_trigger,
@@ -105,6 +108,10 @@ def test_a_wrong_shape_is_refused_at_its_place(given: Any, path: str) -> None:
             DAILY
             | {"startAt": "2026-01-01T12:00Z", "endAt": "2026-01-01T12:30"}
             | {"timezone": "Europe/Berlin"},
+            "triggerConfig.endAt: Must be later",
+        ),
+        (
+            DAILY | {"startAt": "2026-01-01T12:00Z", "endAt": "2026-01-01T12:00Z"},
             "triggerConfig.endAt: Must be later",
         ),
         ({"kind": "schedule", "cron": "0 0 30 2 *"}, "triggerConfig.cron: The cron expression"),
@@ -314,3 +321,24 @@ def test_a_range_that_runs_backwards_is_written_as_two(cron: str, ranges: str) -
     assert problem.endswith(f"runs backwards. Write it as two ranges: {ranges}.")
     backwards = next(part for part in cron.split() if "-" in part)
     assert cron_problem(cron.replace(backwards, ranges)) is None
+
+
+def test_the_attributes_of_a_run_are_short_texts() -> None:
+    values = {"yes": True, "no": False, "whole": 2.0, "part": 2.5, "text": "x" * 200}
+    texts = {"yes": "true", "no": "false", "whole": "2", "part": "2.5", "text": "x" * 200}
+    assert as_texts(values) == texts
+    assert as_texts({"none": None, "empty": "", "long": "x" * 201, "list": ["a"]}) == {}
+
+
+def test_an_attribute_that_is_no_text_and_no_binding_is_a_problem() -> None:
+    assert list(attribute_problems({"a": "text", "b": 1})) == []
+    problem = "Must be a text of 1 to 200 characters, or a binding."
+    assert list(attribute_problems({"a": "text", "b": None})) == [("attributes.b", problem)]
+
+
+def test_the_key_of_an_event_has_up_to_200_characters() -> None:
+    key = TypeAdapter[str](EventKey)
+    assert key.validate_python("k" * 200) == "k" * 200
+    for wrong in ("", "k" * 201):
+        with pytest.raises(ValueError, match="should have at"):
+            key.validate_python(wrong)

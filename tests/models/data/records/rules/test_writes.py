@@ -173,3 +173,10 @@ def test_the_later_of_two_writes_is_the_one_too_many() -> None:
     found = repeated_writes((write, write.record_id) for write in writes)
     assert [problem.path for problem in found] == ["operations.1.recordId", "operations.2.recordId"]
     assert all("operations.0" in problem.message for problem in found)
+
+
+def test_a_value_of_up_to_16_kib_is_kept_in_a_change() -> None:
+    for length, omitted in ((16 * 1024, []), (16 * 1024 + 1, ["a"])):
+        after = {"a": "x" * (length - 2), "b": 1}
+        change = recorded(uuid.uuid4(), ChangeKind.UPDATED, None, after)
+        assert list(change.omitted) == omitted
