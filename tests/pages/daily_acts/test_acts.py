@@ -50,7 +50,7 @@ ACTS: Mapping[str, tuple[str, ...]] = {
     ),
     "sort": (
         "test_views.test_sorts_groups_and_fields_are_chosen_and_saved",
-        "test_data_keys.test_views_are_made_and_arranged_by_keys_alone",
+        "test_data_keys.test_a_view_is_arranged_by_keys_alone",
     ),
     "filter, one condition": (
         "test_views.test_a_nested_filter_is_built_by_clicks_and_saved",
@@ -58,19 +58,19 @@ ACTS: Mapping[str, tuple[str, ...]] = {
     ),
     "filter with and/or": (
         "test_views.test_a_nested_filter_is_built_by_clicks_and_saved",
-        "test_data_keys.test_views_are_made_and_arranged_by_keys_alone",
+        "test_data_keys.test_a_view_is_arranged_by_keys_alone",
     ),
     "group rows": (
         "test_views.test_sorts_groups_and_fields_are_chosen_and_saved",
-        "test_data_keys.test_views_are_made_and_arranged_by_keys_alone",
+        "test_data_keys.test_a_view_is_arranged_by_keys_alone",
     ),
     "save a view": (
         "test_views.test_sorts_groups_and_fields_are_chosen_and_saved",
-        "test_data_keys.test_views_are_made_and_arranged_by_keys_alone",
+        "test_data_keys.test_a_view_is_arranged_by_keys_alone",
     ),
     "new board, calendar": (
         "test_views.test_a_view_of_each_kind_is_made_here",
-        "test_data_keys.test_views_are_made_and_arranged_by_keys_alone",
+        "test_data_keys.test_a_board_is_made_by_keys_alone",
     ),
     "edit cell": (
         "test_grid.test_a_refused_value_stays_as_typed_and_blocks_nothing",
@@ -84,7 +84,7 @@ ACTS: Mapping[str, tuple[str, ...]] = {
     "copy and paste from Excel": (
         "test_grid_clipboard.test_shapes_of_the_clipboard",
         "test_grid_clipboard.test_a_table_of_excel_is_pasted_as_one_batch_and_undone",
-        "test_data_keys.test_rows_are_added_edited_and_deleted_by_keys_alone",
+        "test_data_keys.test_a_record_is_filled_and_discussed_by_keys_alone",
     ),
     "undo": (
         "test_grid_undo.test_random_acts_are_undone_to_what_history_says",
@@ -119,19 +119,19 @@ ACTS: Mapping[str, tuple[str, ...]] = {
     ),
     "comment": (
         "test_grid_comments.test_a_comment_that_is_begun_stays_with_its_record",
-        "test_data_keys.test_rows_are_added_edited_and_deleted_by_keys_alone",
+        "test_data_keys.test_a_record_is_filled_and_discussed_by_keys_alone",
     ),
     "mention": (
         "test_grid_comments.test_a_member_is_mentioned_in_a_comment",
-        "test_data_keys.test_rows_are_added_edited_and_deleted_by_keys_alone",
+        "test_data_keys.test_a_record_is_filled_and_discussed_by_keys_alone",
     ),
     "relation picker": (
         "test_grid_kinds.test_people_and_records_are_searched",
-        "test_data_keys.test_rows_are_added_edited_and_deleted_by_keys_alone",
+        "test_data_keys.test_a_record_is_filled_and_discussed_by_keys_alone",
     ),
     "history of a record": (
         "test_acts.test_the_history_of_a_record_is_read",
-        "test_data_keys.test_rows_are_added_edited_and_deleted_by_keys_alone",
+        "test_data_keys.test_a_record_is_filled_and_discussed_by_keys_alone",
     ),
     "import CSV, XLSX, undo": (
         "test_dropped_files.test_a_dropped_file_becomes_a_database",

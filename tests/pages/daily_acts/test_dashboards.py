@@ -64,6 +64,13 @@ async def shop(person: Person) -> list[dict[str, Any]]:
     ]
 
 
+IN_SIZE = (
+    "(() => { const svg = document.querySelector('.of-chart svg');"
+    " return svg.viewBox.baseVal.width === Math.round(svg.clientWidth); })()"
+)
+"""A drawing has the size of its place, so that its texts have that of the page."""
+
+
 async def test_widgets_are_drawn_and_arranged(page: Page, person: Person, screens: Path) -> None:
     _, surface_id = await new_dashboard(person, *await shop(person))
     await sign_in(page, person.server, person.space)
@@ -71,11 +78,7 @@ async def test_widgets_are_drawn_and_arranged(page: Page, person: Person, screen
     await page.until("document.querySelector('.of-number .chart-number b').innerText === '4'")
     await page.until("document.querySelectorAll('.of-chart svg .chart-mark').length === 3")
     await page.until("document.querySelectorAll('.of-view tbody tr').length === 4")
-    # A drawing has the size of its place, and its texts that of the page.
-    await page.until(
-        "(() => { const svg = document.querySelector('.of-chart svg');"
-        " return svg.viewBox.baseVal.width === Math.round(svg.clientWidth); })()"
-    )
+    await page.until(IN_SIZE)
     for dark in (False, True):
         await page.show(dark=dark)
         await page.screenshot(screens / f"dashboard-{'dark' if dark else 'light'}.png")
