@@ -60,12 +60,15 @@ class Covering:
     def tests(self, path: str, line: int) -> Sequence[str]:
         """The tests that execute a line, those of quick files first.
 
-        For a line that is executed on import they are those of its module.
+        For a line that is executed on import they are those of its module, and of the files that
+        name the module: a constant is read without executing a line.
         """
         contexts = self._contexts(path, line) - {""}
+        found = {one.rpartition("|")[0] for one in contexts}
         if not contexts:
             contexts = frozenset[str]().union(*self._lines(path).values()) - {""}
-        names = sorted({one.rpartition("|")[0] for one in contexts})
+            found = {one.rpartition("|")[0] for one in contexts} | self._naming(path)
+        names = sorted(found)
         files = {
             file: list(tests) for file, tests in groupby(names, lambda one: one.partition("::")[0])
         }
@@ -79,6 +82,15 @@ class Covering:
     def is_executed_on_import(self, path: str, line: int) -> bool:
         """True if a process executes a line before its first test."""
         return "" in self._contexts(path, line)
+
+    def _naming(self, path: str) -> set[str]:
+        module = ".".join(Path(path).with_suffix("").parts[1:])
+        files = {
+            file
+            for file in _read(self._known)
+            if f"from {module} import" in (ROOT / file).read_text()
+        }
+        return {test for test in self._durations if test.partition("::")[0] in files}
 
     def _contexts(self, path: str, line: int) -> frozenset[str]:
         lines = self._lines(path)

@@ -22,11 +22,8 @@ pytestmark = [
 ORDINARY = 4
 """Scenarios of an ordinary run, one in each weather; a second of processor time each."""
 EXPLORED = 1_000
-FIND_WITHIN = 200
-"""Scenarios, in which each planted bug is found."""
-
-RARE = {"cancel_keeps_the_slot", "the_relay_forgets_what_was_not_taken"}
-"""Bugs that 32 scenarios did not find."""
+FIND_WITHIN = 1_000
+"""Scenarios, in which each planted bug is found. Most are found in 20, and the last in 207."""
 
 
 class Player:
@@ -94,7 +91,7 @@ def test_a_seed_plays_the_same_steps_again(player: Player) -> None:
         assert player.play(seed) == player.play(seed)
 
 
-@pytest.mark.parametrize("name", [name for name in PLANTED if name not in RARE])
+@pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_bug_is_found(player: Player, name: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         PLANTED[name](patch)
