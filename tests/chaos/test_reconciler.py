@@ -377,8 +377,8 @@ async def test_a_restarted_run_keeps_what_operators_see(engine: Engine) -> None:
     assert await described.static_summary() == request["summary"]
 
 
-async def test_an_execution_that_waits_for_what_its_run_has_is_told(engine: Engine) -> None:
-    """It began while its start rested, or before its slot, and a start alone wakes nobody."""
+async def test_a_restart_wakes_an_execution_that_is_asleep(engine: Engine) -> None:
+    """It began while its start rested, or before its slot, and a start alone does not wake it."""
     automation = await engine.publish(waiting())
     await engine.start(automation.id)
     run_id = await lost_run(engine, automation.id, admitted_at=None)

@@ -1,7 +1,7 @@
 """Break a sample of lines, one at a time, and print those that no test notices.
 
 `make mutants ARGS="--count 400 --seed 1"`. The tests are those of `make test` that execute the line
-(ADR 0142). What was tried is kept for the state of the rules, so a run goes on where one stopped.
+(ADR 0142). What was tried is kept for the state of the rules, so a run continues where one stopped.
 """
 
 import argparse

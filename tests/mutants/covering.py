@@ -1,8 +1,8 @@
 """The tests that execute a line, and how long each takes: recorded once for a state of the rules.
 
 A record is made in steps, and a step when a change asks for it: first the fast tests of rules.
-Within a step some files are recorded at a time. So what was interrupted goes on, and of what is
-there only the files that changed are recorded again.
+Within a step some files are recorded at a time. So what was interrupted is continued,
+and of what is there only the files that changed are recorded again.
 """
 
 import hashlib

@@ -45,7 +45,7 @@ class Tests:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Note functions before the garbage collector is told to forget them."""
+        """Note functions before the garbage collector leaves them out."""
         self._session = session
         self._items = {item.nodeid: item for item in session.items}
         self._functions = [one for one in gc.get_objects() if isinstance(one, FunctionType)]

@@ -166,7 +166,7 @@ def changed_values(found: GraphDifference) -> set[tuple[str, str, str, str]]:
     return {(place, one.key, repr(one.before), repr(one.after)) for place, one in listed}
 
 
-def test_a_node_is_told_by_its_label_or_by_its_id() -> None:
+def test_a_node_is_named_by_its_label_or_by_its_id() -> None:
     before = stored(nodes=[node("a", text="x"), node("b", text="x") | {"label": "Second"}])
     after = stored(nodes=[node("a", text="y"), node("b", text="y") | {"label": "Second"}])
     found = difference(before, after)
