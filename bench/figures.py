@@ -11,7 +11,7 @@ from rich.table import Table
 from temporalio.client import Client
 
 from bench.platform import Platform
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -110,7 +110,7 @@ async def histories(platform: Platform, client: Client, graphs: dict[str, Any]) 
         while not await platform.is_over(run_id):
             await asyncio.sleep(0.05)
         await asyncio.sleep(1)
-        handle = client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+        handle = client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
         described = await handle.describe()
         nodes = len(graph["nodes"])
         size = described.raw_description.workflow_execution_info.history_size_bytes

@@ -16,7 +16,7 @@ from bench.rounds import say
 from models.automation.run_statistics import settle_runs
 from models.workspace.usage import settle_totals
 from runtime.database import Database
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 SMALL = 2_000
 SIZES = (10_000, 100_000, 1_000_000)
@@ -193,7 +193,7 @@ async def _deletion(platform: Platform, client: Client, past: LongHistory) -> Fi
     )
     started = time.perf_counter()
     with processor_time({name: platform.pid(name) for name in DELETING}) as spent:
-        await client.get_schedule_handle(Family.RETENTION.workflow_id("sweep")).trigger()
+        await client.get_schedule_handle(WorkflowKind.RETENTION.workflow_id("sweep")).trigger()
         async with asyncio.timeout(EXPIRED / RUNS_A_SECOND * 5):
             while True:
                 if await (await platform.database.execute(f"{left} LIMIT 1")).fetchone() is None:

@@ -17,7 +17,7 @@ from bench.copies import CopyFloor
 from bench.figures import Figure
 from bench.platform import Platform
 from bench.rounds import Rounds
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 ROWS = 50_000
 CANCELLED_ROWS = 200_000
@@ -101,7 +101,7 @@ class _Source:
         await asyncio.sleep(BEFORE_CANCEL)
         started = time.perf_counter()
         await self.platform.post(f"{self.path}/runs/{run_id}/cancel", {})
-        execution = client.get_workflow_handle(Family.DATA_SOURCE_REFRESH.workflow_id(run_id))
+        execution = client.get_workflow_handle(WorkflowKind.DATA_SOURCE_REFRESH.workflow_id(run_id))
         while (await execution.describe()).status is WorkflowExecutionStatus.RUNNING:
             await asyncio.sleep(0.05)
         while await self._busy():

@@ -35,7 +35,7 @@ WITH person AS (
     FROM (SELECT user_id, (60 * (1 + random()))::numeric(10, 3) * 1000 AS ms FROM member) AS each
     RETURNING id
 )
-INSERT INTO outbox (workspace_id, intent, family, subject_id, request, created_at, attempts)
+INSERT INTO outbox (workspace_id, intent, workflow_kind, subject_id, request, created_at, attempts)
 SELECT %(workspace)s, 'start', 'timer-due', id,
     jsonb_build_object('summary', 'Bench', 'resourceId', id::text), now(), 0
 FROM entry

@@ -6,10 +6,12 @@ See architecture.md#no-user-data.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, Field
 
 from models.automation.automations.rules.planner import protocol
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,11 @@ class CalledRun:
     run_id: str
     workspace_id: str
     request: dict[str, Any]
-    family: Family = Family.AUTOMATION_RUN
+    workflow_kind: Annotated[
+        WorkflowKind,
+        # Histories of before have the second name.
+        Field(validation_alias=AliasChoices("workflow_kind", "family")),
+    ] = WorkflowKind.AUTOMATION_RUN
     in_line: bool = False
 
 

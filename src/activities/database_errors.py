@@ -139,7 +139,7 @@ def refusals() -> Iterator[None]:
 
 
 class FinalErrorInterceptor(Interceptor):
-    """Has no activity of any family repeated after an error that it would end in again."""
+    """Has no activity repeated after an error that it would end in again."""
 
     @override
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:

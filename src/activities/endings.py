@@ -22,8 +22,8 @@ from models.sources.data_source_runs.staging import find_run
 from models.sources.mounts.queries import INTERRUPTED
 from models.sources.mounts.syncs import note_failure
 from runtime.database import Database, UnitOfWork
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import waits_in_line
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 CLOSED = "closed"
 """The reply of an activity that finds a row closed, or no row."""
@@ -32,18 +32,18 @@ CLOSED = "closed"
 class EndingActivities:
     """The requests of an execution that ends without having written the end of its row."""
 
-    def __init__(self, database: Database, tables: Mapping[Family, WorkTable]) -> None:
+    def __init__(self, database: Database, tables: Mapping[WorkflowKind, WorkTable]) -> None:
         self._database = database
         self._tables = tables
 
     @activity.defn(name="read_end")
     async def read_end(self, workflow_id: str) -> str:
-        """The final status of the row of an execution, whose id begins with `<family>/<row id>`.
+        """The final status of the row of an execution, `<workflow kind>/<row id>` by its id.
 
         `closed` for a row that is still open or does not exist.
         """
-        family, row_id, *_ = workflow_id.split("/")
-        kind = self._tables[Family(family)]
+        workflow_kind, row_id, *_ = workflow_id.split("/")
+        kind = self._tables[WorkflowKind(workflow_kind)]
         columns = kind.table.c
         own = sa.select(columns.status).where(columns.id == Id(row_id), ~kind.is_open)
         async with self._database.transaction() as work:
@@ -68,19 +68,19 @@ class CalledRunActivities:
     async def close(self, run: CalledRun) -> None:
         """Close a called run whose execution ended without; no change to a closed run."""
         async with self._database.transaction() as work:
-            await _CLOSE.get(Family(run.family), _close_job)(work, run, REASON)
+            await _CLOSE.get(WorkflowKind(run.workflow_kind), _close_job)(work, run, REASON)
 
     @activity.defn(name="cancel_called_run")
     async def cancel(self, run: CalledRun) -> None:
         """Close a called run whose caller an operator cancelled; no change to a closed run."""
         async with self._database.transaction() as work:
-            await _CLOSE.get(Family(run.family), _close_job)(work, run, None)
+            await _CLOSE.get(WorkflowKind(run.workflow_kind), _close_job)(work, run, None)
 
     @activity.defn(name="called_run_has_ended")
     async def has_ended(self, run: CalledRun) -> bool:
         """True when a called run is over."""
         async with self._database.transaction() as work:
-            has_ended = _HAS_ENDED.get(Family(run.family), _job_has_ended)
+            has_ended = _HAS_ENDED.get(WorkflowKind(run.workflow_kind), _job_has_ended)
             return await has_ended(work, Id(run.run_id))
 
     @activity.defn(name="called_run_has_turn")
@@ -124,7 +124,7 @@ async def _close_job(work: UnitOfWork, run: CalledRun, failure: str | None) -> N
     held = await hold_job(work, job_id)
     if held is None:
         return
-    if held.family == Family.MOUNT_SYNC:
+    if held.workflow_kind == WorkflowKind.MOUNT_SYNC:
         await note_failure(work, held.subject_id, job_id, INTERRUPTED)
     await record_failure(work, job_id, failure or CANCELLED, "interrupted")
     await close_job(work, job_id, JobStatus.CANCELLED if failure is None else JobStatus.FAILED)
@@ -137,14 +137,14 @@ async def _job_has_ended(work: UnitOfWork, job_id: Id) -> bool:
 _Close = Callable[[UnitOfWork, CalledRun, str | None], Awaitable[None]]
 """Takes what a run failed with; None for one that was cancelled."""
 
-_CLOSE: Mapping[Family, _Close] = {
-    Family.AUTOMATION_RUN: _close_automation_run,
-    Family.ACTION_RUN: _close_action_run,
-    Family.DATA_SOURCE_REFRESH: _close_refresh,
+_CLOSE: Mapping[WorkflowKind, _Close] = {
+    WorkflowKind.AUTOMATION_RUN: _close_automation_run,
+    WorkflowKind.ACTION_RUN: _close_action_run,
+    WorkflowKind.DATA_SOURCE_REFRESH: _close_refresh,
 }
-"""Of the families that are no jobs."""
-_HAS_ENDED: Mapping[Family, Callable[[UnitOfWork, Id], Awaitable[bool]]] = {
-    Family.AUTOMATION_RUN: _automation_run_has_ended,
-    Family.ACTION_RUN: _action_run_has_ended,
-    Family.DATA_SOURCE_REFRESH: _refresh_has_ended,
+"""Of the kinds that are no jobs."""
+_HAS_ENDED: Mapping[WorkflowKind, Callable[[UnitOfWork, Id], Awaitable[bool]]] = {
+    WorkflowKind.AUTOMATION_RUN: _automation_run_has_ended,
+    WorkflowKind.ACTION_RUN: _action_run_has_ended,
+    WorkflowKind.DATA_SOURCE_REFRESH: _refresh_has_ended,
 }

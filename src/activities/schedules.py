@@ -42,16 +42,16 @@ from models.sources.mounts.commands import MOUNT_SCHEDULES, fire_sync
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
 from runtime.temporal.executions import fairness, search_attributes
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import Outbox
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 Fire = Callable[[UnitOfWork, Id, datetime], Awaitable[CalledRun | None]]
 """Accepts the run of a due time of a subject, unless there is none to wait for; idempotent."""
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduleFamily:
-    """The facts the engine of schedules must know of a family; each registers one of these."""
+class ScheduleKind:
+    """The facts that the engine of schedules knows of a workflow kind. Each is registered."""
 
     kind: ScheduleTable
     fire: Fire
@@ -68,9 +68,9 @@ async def _data_source(work: UnitOfWork, data_source_id: Id, due: datetime) -> C
     run = await fire_refresh(work, data_source_id, due)
     if run is None:
         return None
-    family = Family.DATA_SOURCE_REFRESH
+    workflow_kind = WorkflowKind.DATA_SOURCE_REFRESH
     workspace_id, request = str(run.workspace_id), dict(run.request)
-    return CalledRun(str(run.run_id), workspace_id, request, family, in_line=True)
+    return CalledRun(str(run.run_id), workspace_id, request, workflow_kind, in_line=True)
 
 
 async def _mount(work: UnitOfWork, mount_id: Id, due: datetime) -> CalledRun | None:
@@ -78,20 +78,20 @@ async def _mount(work: UnitOfWork, mount_id: Id, due: datetime) -> CalledRun | N
     if sync is None:
         return None
     workspace_id, request = str(sync.workspace_id), dict(sync.request)
-    return CalledRun(str(sync.job_id), workspace_id, request, Family.MOUNT_SYNC, in_line=True)
+    return CalledRun(str(sync.job_id), workspace_id, request, WorkflowKind.MOUNT_SYNC, in_line=True)
 
 
-SCHEDULES: Mapping[Family, ScheduleFamily] = {
-    Family.AUTOMATION_SCHEDULE: ScheduleFamily(AUTOMATION_SCHEDULES, _automation),
-    Family.DATA_SOURCE_SCHEDULE: ScheduleFamily(DATA_SOURCE_SCHEDULES, _data_source),
-    Family.MOUNT_SCHEDULE: ScheduleFamily(MOUNT_SCHEDULES, _mount),
+SCHEDULES: Mapping[WorkflowKind, ScheduleKind] = {
+    WorkflowKind.AUTOMATION_SCHEDULE: ScheduleKind(AUTOMATION_SCHEDULES, _automation),
+    WorkflowKind.DATA_SOURCE_SCHEDULE: ScheduleKind(DATA_SOURCE_SCHEDULES, _data_source),
+    WorkflowKind.MOUNT_SCHEDULE: ScheduleKind(MOUNT_SCHEDULES, _mount),
 }
 
 
-def subject_of(schedule_id: str) -> tuple[Family, Id]:
-    """The family of a schedule and what it is of. Raises ValueError for an id of another form."""
-    family, _, subject_id = schedule_id.partition("/")
-    return Family(family), Id(subject_id)
+def subject_of(schedule_id: str) -> tuple[WorkflowKind, Id]:
+    """The workflow kind and the subject of a schedule. Raises ValueError for another id."""
+    workflow_kind, _, subject_id = schedule_id.partition("/")
+    return WorkflowKind(workflow_kind), Id(subject_id)
 
 
 _OVERLAPS = {
@@ -117,7 +117,7 @@ def schedule_of(schedule: DesiredSchedule, route: Route, now: datetime) -> Sched
             task_queue=route.task_queue,
             typed_search_attributes=attributes_of(schedule),
             static_summary=schedule.title,
-            priority=fairness(schedule.workspace_id, schedule.family),
+            priority=fairness(schedule.workspace_id, schedule.workflow_kind),
         ),
         spec=spec_of(schedule.timing, now),
         policy=SchedulePolicy(
@@ -138,7 +138,7 @@ def note_of(schedule: DesiredSchedule) -> str:
 def attributes_of(schedule: DesiredSchedule) -> TypedSearchAttributes:
     """The attributes by which an operator finds the schedule and its fires."""
     facts = {"resourceId": str(schedule.subject_id)}
-    return search_attributes(str(schedule.workspace_id), facts, schedule.family)
+    return search_attributes(str(schedule.workspace_id), facts, schedule.workflow_kind)
 
 
 def spec_of(timing: Timing, now: datetime) -> ScheduleSpec:
@@ -186,7 +186,7 @@ _TIMEOUT = timedelta(seconds=5)
 
 
 class Schedules:
-    """Creates, updates, pauses and deletes the schedules of every family.
+    """Creates, updates, pauses and deletes the schedules of every workflow kind.
 
     A delivery carries no state of its own: it reads the rows and writes the difference, so any
     number of them in any order ends right.
@@ -199,7 +199,7 @@ class Schedules:
 
     async def deliver(self, row: Outbox) -> None:
         """Deliver an intent of the outbox."""
-        await self.synchronize(Family(row.family).workflow_id(row.subject_id))
+        await self.synchronize(WorkflowKind(row.workflow_kind).workflow_id(row.subject_id))
 
     async def synchronize(self, schedule_id: str) -> None:
         """Make a schedule what the rows say, and show there what it does.
@@ -215,8 +215,8 @@ class Schedules:
                 return
 
     async def _read(self, schedule_id: str) -> DesiredSchedule | None:
-        family, subject_id = subject_of(schedule_id)
-        kind = SCHEDULES[family].kind
+        workflow_kind, subject_id = subject_of(schedule_id)
+        kind = SCHEDULES[workflow_kind].kind
         async with self._database.transaction() as work:
             found = await scheduled(work, kind, subject_id)
             due = None if found is None else found.next_after(work.now)
@@ -251,10 +251,10 @@ class Schedules:
 
         await handle.update(difference, rpc_timeout=_TIMEOUT)
         if counts != [wanted.passed_over]:
-            kind = SCHEDULES[wanted.family].kind
+            kind = SCHEDULES[wanted.workflow_kind].kind
             async with self._database.transaction() as work:
                 await set_passed_over(work, kind, wanted.subject_id, counts[0])
-                if wanted.family is Family.AUTOMATION_SCHEDULE:
+                if wanted.workflow_kind is WorkflowKind.AUTOMATION_SCHEDULE:
                     await keep_passed_over(work, wanted, counts[0])
 
     async def _create(self, wanted: DesiredSchedule) -> None:
@@ -323,6 +323,6 @@ class ScheduleFires:
     @activity.defn(name="accept_scheduled_run")
     async def accept(self, call: FireCall) -> CalledRun | None:
         """The run to start and to wait for, or None. Safe to repeat: its id follows from `due`."""
-        family, subject_id = subject_of(call.schedule_id)
+        workflow_kind, subject_id = subject_of(call.schedule_id)
         async with self._database.transaction() as work:
-            return await SCHEDULES[family].fire(work, subject_id, call.due)
+            return await SCHEDULES[workflow_kind].fire(work, subject_id, call.due)

@@ -1,6 +1,6 @@
 """Work that ends its workers continues in quarantine, and fails when it ends that too (ADR 0035).
 
-Every activity of every family passes here. Nothing is done for work that is not suspected.
+Every activity of durable work passes here. Nothing is done for work that is not suspected.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 from typing_extensions import override
 
-from activities.maintenance.families import AbnormalEnd, EndKind, SweepContext, WorkFamily
+from activities.maintenance.work_handlers import AbnormalEnd, EndKind, SweepContext, WorkHandler
 from activities.turns import turn
 from models.core.base import Id
 from models.core.lifecycle import lost_workers
@@ -66,12 +66,12 @@ class Suspects:
     def __init__(
         self,
         database: Database,
-        families: Sequence[WorkFamily[Any]],
+        handlers: Sequence[WorkHandler[Any]],
         client: Client,
         quarantine: Quarantine,
     ) -> None:
         self._database = database
-        self._families = {name.value: family for family in families for name in family.workflows}
+        self._handlers = {name.value: handler for handler in handlers for name in handler.workflows}
         self._context = SweepContext(database, client, timedelta())
         self._quarantine = quarantine
         self._host = socket.gethostname()
@@ -85,7 +85,7 @@ class Suspects:
 
         Suspects nothing after a worker that was ended from outside: its work is not the cause.
         """
-        families = {family.name: family for family in self._families.values()}.values()
+        handlers = {handler.name: handler for handler in self._handlers.values()}.values()
         guilty = ended_by_itself(predecessor)
         if guilty and predecessor is not None:
             log.error("the worker before this one died of itself", end=end_of(predecessor))
@@ -93,7 +93,7 @@ class Suspects:
             await lost_workers.settle_suspects(work, self._host, guilty=guilty)
             if guilty:
                 await lost_workers.suspect_work(
-                    work, [(each.kind, each.rows()) for each in families]
+                    work, [(each.kind, each.rows()) for each in handlers]
                 )
             self._known = await lost_workers.suspected_work(work)
 
@@ -112,8 +112,8 @@ class Suspects:
     async def execute(self, call: ExecuteActivityInput, here: ActivityInboundInterceptor) -> object:
         """Execute an activity, that of a suspect while no other suspect's begins."""
         info = activity.info()
-        family, work_id = self._work_of(execution_of(info))
-        if family is None or work_id is None or work_id not in self._known:
+        handler, work_id = self._work_of(execution_of(info))
+        if handler is None or work_id is None or work_id not in self._known:
             return await here.execute_activity(call)
         if not self._known[work_id]:
             async with turn(self._turn, "Other suspected work is starting."):
@@ -127,8 +127,8 @@ class Suspects:
                 return await executing
             # This process has just learned it; the next refresh is seconds away.
             self._known = {**self._known, work_id: True}
-            log.error("work continues in quarantine", id=str(work_id), family=family.name)
-        return await self._apart(call, family, work_id)
+            log.error("work continues in quarantine", id=str(work_id), handler=handler.name)
+        return await self._apart(call, handler, work_id)
 
     async def _watch(self, work_id: Id, executing: "asyncio.Future[Any]") -> None:
         try:
@@ -154,28 +154,30 @@ class Suspects:
         else:
             self._unreported.difference_update(reported)
 
-    async def _apart(self, call: ExecuteActivityInput, family: WorkFamily[Any], id_: Id) -> object:
+    async def _apart(
+        self, call: ExecuteActivityInput, handler: WorkHandler[Any], id_: Id
+    ) -> object:
         try:
             return await self._quarantine.execute(call)
         except QuarantineDeathError as death:
             if not ended_by_itself(death.code):
                 raise ApplicationError("The quarantine was stopped.", type="interrupted") from None
-            await self._fail(family, id_, death.reason)
+            await self._fail(handler, id_, death.reason)
             raise ApplicationError(death.reason, type="lethal", non_retryable=True) from None
 
-    def _work_of(self, execution: str) -> tuple[WorkFamily[Any] | None, Id | None]:
-        """An id is `<family>/<row id>`, and below it are the parts of a run's long loops."""
+    def _work_of(self, execution: str) -> tuple[WorkHandler[Any] | None, Id | None]:
+        """An id is `<workflow kind>/<row id>`, and below it are the parts of a run's long loops."""
         name, _, rest = execution.partition("/")
-        return self._families.get(name), parse_id(rest.partition("/")[0])
+        return self._handlers.get(name), parse_id(rest.partition("/")[0])
 
-    async def _fail(self, family: WorkFamily[Any], work_id: Id, reason: str) -> None:
+    async def _fail(self, handler: WorkHandler[Any], work_id: Id, reason: str) -> None:
         """Fail the work; its execution then fails with the activity, as its row has."""
-        log.error("work failed in quarantine", id=str(work_id), family=family.name, reason=reason)
+        log.error("work failed in quarantine", id=str(work_id), handler=handler.name, reason=reason)
         async with self._database.transaction() as work:
-            statement = family.rows().where(family.kind.table.c.id == work_id)
-            row = await work.first(statement, of=family.row)
+            statement = handler.rows().where(handler.kind.table.c.id == work_id)
+            row = await work.first(statement, of=handler.row)
         if row is not None:
-            await family.close(self._context, row, AbnormalEnd(EndKind.FAILED, reason))
+            await handler.close(self._context, row, AbnormalEnd(EndKind.FAILED, reason))
         async with self._database.transaction() as work:
             await lost_workers.clear_suspicion(work, work_id)
         self._known = {id_: known for id_, known in self._known.items() if id_ != work_id}

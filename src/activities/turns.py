@@ -26,7 +26,7 @@ from runtime.outbound.client import Caller, calling
 from runtime.outbound.messages import OutboundResponse
 from runtime.outbound_policy import canonical_host
 from runtime.temporal.executions import execution_of, workspace_of
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 POSTPONED = "postponed"
 """The type of the error of a node that has not begun; it says the attempts made before.
@@ -167,12 +167,12 @@ _LOOK_SECONDS = 0.5
 """Until a call looks again that waits for another one to end."""
 _SPEAK_SECONDS = LEASE.total_seconds() / 3
 
-_FREE = {Family.DELIVERY.value}
-"""Families whose calls have lines of their own (ADR 0070)."""
-_STAYING = {Family.CHANGE_PLAN.value, Family.WORKSPACE_DRAFT.value}
-"""Families that ask a model through a client which would make an error of every wait."""
-_LOOKED_AT = {Family.PROVIDER_CALL.value}
-"""Families of calls for whose answer a person waits."""
+_FREE = {WorkflowKind.DELIVERY.value}
+"""Workflow kinds whose calls have lines of their own (ADR 0070)."""
+_STAYING = {WorkflowKind.CHANGE_PLAN.value, WorkflowKind.WORKSPACE_DRAFT.value}
+"""Workflow kinds that ask a model through a client which would make an error of every wait."""
+_LOOKED_AT = {WorkflowKind.PROVIDER_CALL.value}
+"""Workflow kinds of calls for whose answer a person waits."""
 
 
 class CallHeldError(ApplicationError):
@@ -290,7 +290,7 @@ def _call(caller: Caller, host: str) -> Call:
     name = canonical_host(host)
     # A call that waits in its activity cannot outlast a pause, and a person watches those in
     # _LOOKED_AT.
-    passes = _stays(caller) or _family(caller.execution) in _LOOKED_AT
+    passes = _stays(caller) or _workflow_kind(caller.execution) in _LOOKED_AT
     return Call(caller.workspace_id, caller.work_id, key, name, caller.connection_id, passes)
 
 
@@ -298,7 +298,7 @@ def _stays(caller: Caller) -> bool:
     """True for a call that waits in its activity, because a repetition would repeat its earlier
     calls.
     """
-    return caller.calls > 1 or _family(caller.execution) in _STAYING
+    return caller.calls > 1 or _workflow_kind(caller.execution) in _STAYING
 
 
 def _call_patience(caller: Caller) -> float:
@@ -334,7 +334,7 @@ class _OutsideTurnInbound(ActivityInboundInterceptor):
 def _caller(info: activity.Info, call: ExecuteActivityInput) -> Caller | None:
     workspace = workspace_of(info, call.headers)
     execution = execution_of(info)
-    if info.is_local or not workspace or _family(execution) in _FREE:
+    if info.is_local or not workspace or _workflow_kind(execution) in _FREE:
         return None
     # The same whenever a workflow makes the call again.
     made = repr((execution, info.activity_type, call.args))
@@ -342,5 +342,5 @@ def _caller(info: activity.Info, call: ExecuteActivityInput) -> Caller | None:
     return Caller(UUID(workspace), UUID(execution.split("/")[1]), execution, key)
 
 
-def _family(execution: str) -> str:
+def _workflow_kind(execution: str) -> str:
     return execution.partition("/")[0]

@@ -23,7 +23,7 @@ from models.workspace.legacy_imports.rules import RUN_LIFECYCLE as LEGACY_IMPORT
 from runtime.configuration.settings import Settings
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.temporal.families import temporal_ui_url
+from runtime.temporal.workflow_kinds import temporal_ui_url
 
 
 def temporal_link(settings: Settings, workflow_id: str) -> JsonObject:

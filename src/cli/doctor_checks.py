@@ -180,7 +180,7 @@ async def check_search_attributes(settings: Settings) -> Finding:
     from temporalio.service import RPCError
 
     from runtime.temporal.client import TemporalUnreachableError, connect
-    from runtime.temporal.families import SearchAttribute
+    from runtime.temporal.workflow_kinds import SearchAttribute
 
     subject = "Search attributes"
     try:

@@ -25,7 +25,7 @@ from models.workspace import system
 from models.workspace.system import BEAT_SECONDS, WorkerBody
 from runtime.clock import utc_now
 from runtime.database import Database
-from runtime.temporal.families import Queue
+from runtime.temporal.workflow_kinds import Queue
 
 log = structlog.get_logger()
 

@@ -20,7 +20,7 @@ from cli.supervisor.state import StateDir, port_option, read_object, running_ser
 from runtime.configuration.settings import Settings, load_settings
 from runtime.processes.bounded_processes import refuse_beyond
 from runtime.processes.exit_codes import PREDECESSOR
-from runtime.temporal.families import Queue
+from runtime.temporal.workflow_kinds import Queue
 
 if TYPE_CHECKING:
     import uvicorn

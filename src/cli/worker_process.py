@@ -43,10 +43,10 @@ from activities.suspects import SuspectInterceptor, Suspects
 from activities.turns import OutsideTurnInterceptor, OutsideTurns, SlotShareInterceptor
 from cli import shutdown
 from cli.deploy.versioning import WorkerVersion, promote_at_start
-from cli.families import registry as family_registry
 from cli.polling import require_polling
 from cli.quarantine.process import QuarantineProcess
 from cli.secret_keys import require_secret_key, watch_secret_key
+from cli.work_handlers import registry as handler_registry
 from cli.worker_parts import open_parts
 from models.registrations import register_models
 from models.workspace.system import BEAT_SECONDS, beat, leave
@@ -57,8 +57,8 @@ from runtime.observability.process_metrics import process_registry
 from runtime.postgresql.notifier import CHANNEL, Notifier, listen
 from runtime.processes.bounded_processes import refuse_beyond
 from runtime.temporal.executions import fairness_header_of
-from runtime.temporal.families import Family, Queue
 from runtime.temporal.outbox import Intent
+from runtime.temporal.workflow_kinds import Queue, WorkflowKind
 from workflows.runners import production_runner
 
 log = structlog.get_logger()
@@ -108,9 +108,9 @@ async def running_workers(
     notifier = _notifier(parts, database_url)
     failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     register_models()
-    registrations = family_registry.registrations_of(parts)
+    registrations = handler_registry.registrations_of(parts)
     quarantine = QuarantineProcess()
-    suspects = Suspects(parts.database, registrations.families, parts.client, quarantine)
+    suspects = Suspects(parts.database, registrations.handlers, parts.client, quarantine)
     # Before any worker polls: work that ended the process before must not run unobserved again.
     await suspects.begin(predecessor)
     async with contextlib.AsyncExitStack() as stack:
@@ -127,8 +127,8 @@ async def running_workers(
                 shutdown.background(_raised(failure), suspects.run(), notifier.run(), promotion)
             )
             if Queue.AUTOMATION in queues:
-                for schedule in family_registry.MAINTENANCE_SCHEDULES:
-                    await family_registry.ensure_schedule(parts.client, schedule)
+                for schedule in handler_registry.MAINTENANCE_SCHEDULES:
+                    await handler_registry.ensure_schedule(parts.client, schedule)
                 listening = listen(
                     libpq_url(database_url), {CHANNEL: lambda _: parts.database.notify_workers()}
                 )
@@ -143,9 +143,11 @@ async def running_workers(
 
 def _loops(parts: Parts, version: WorkerVersion) -> tuple[Relay, Sequence[activity_pollers.Loop]]:
     """The relay, and all loops of a process with it; a commit of this process wakes them."""
-    deliveries = ExecutionDeliveries(parts.client, family_registry.ROUTES, eager=version.takes_over)
-    schedules = Schedules(parts.database, parts.client, family_registry.SCHEDULED)
-    running = {**LIMITS.running, Family.AUTOMATION_RUN: parts.running_cap}
+    deliveries = ExecutionDeliveries(
+        parts.client, handler_registry.ROUTES, eager=version.takes_over
+    )
+    schedules = Schedules(parts.database, parts.client, handler_registry.SCHEDULED)
+    running = {**LIMITS.running, WorkflowKind.AUTOMATION_RUN: parts.running_cap}
     # A process that does not execute a start is not notified of its begin in time.
     ahead = LIMITS.ahead if version.takes_over else 1
     relay = Relay(
@@ -227,9 +229,9 @@ def _workflow_worker(
     return Worker(
         parts.client,
         task_queue=Queue.AUTOMATION,
-        workflows=family_registry.WORKFLOWS,
+        workflows=handler_registry.WORKFLOWS,
         activities=activities,
-        workflow_runner=production_runner(() if version.takes_over else family_registry.PINNED),
+        workflow_runner=production_runner(() if version.takes_over else handler_registry.PINNED),
         deployment_config=version.config(),
         max_concurrent_workflow_tasks=WORKFLOW_SLOTS,
         max_concurrent_local_activities=LOCAL_ACTIVITY_SLOTS,

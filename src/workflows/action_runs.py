@@ -10,7 +10,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.action_runs.transactions import ActionRunActivities, AttemptCall, StepCall, Turn
     from activities.contracts import CalledRun
     from activities.endings import CLOSED
-    from runtime.temporal.families import Queue
+    from runtime.temporal.workflow_kinds import Queue
     from workflows.calls import call_outside, end_as_row, run_called, transact
     from workflows.policies import HEARTBEAT_TIMEOUT, STEP_TIMEOUT, node_retry
 

@@ -26,7 +26,7 @@ with workflow.unsafe.imports_passed_through():
     from models.core.lifecycle.rules import REPORTED_FAILURES
     from models.sources.outbound_limits.rules import signal_of
     from runtime.temporal.executions import search_attributes
-    from runtime.temporal.families import Family, Queue, memo_of
+    from runtime.temporal.workflow_kinds import Queue, WorkflowKind, memo_of
     from workflows.policies import DATABASE_PATIENCE, DATABASE_RETRY, DATABASE_TIMEOUT
 
 
@@ -147,12 +147,12 @@ LONGEST_IN_LINE = timedelta(seconds=10)
 """Between two checks of a run that waits for its turn: its place is counted from then on."""
 
 
-_WORKFLOWS: Mapping[Family, str] = {
-    Family.AUTOMATION_RUN: "AutomationRun",
-    Family.ACTION_RUN: "ActionRun",
-    Family.DATA_SOURCE_REFRESH: "DataSourceRefresh",
-    Family.MOUNT_SYNC: "MountSync",
-    Family.RESOURCE_IMPORT: "ResourceImport",
+_WORKFLOWS: Mapping[WorkflowKind, str] = {
+    WorkflowKind.AUTOMATION_RUN: "AutomationRun",
+    WorkflowKind.ACTION_RUN: "ActionRun",
+    WorkflowKind.DATA_SOURCE_REFRESH: "DataSourceRefresh",
+    WorkflowKind.MOUNT_SYNC: "MountSync",
+    WorkflowKind.RESOURCE_IMPORT: "ResourceImport",
 }
 
 
@@ -177,14 +177,14 @@ async def run_called(
     the fire of a schedule all wait this way.
     """
     attempts = attempts or Attempts()
-    family = Family(run.family)
+    workflow_kind = WorkflowKind(run.workflow_kind)
     if run.in_line:
         await _until(CalledRunActivities.has_turn, run, LONGEST_IN_LINE)
     try:
         await workflow.execute_child_workflow(
-            _WORKFLOWS[family],
+            _WORKFLOWS[workflow_kind],
             run.run_id,
-            id=family.workflow_id(run.run_id),
+            id=workflow_kind.workflow_id(run.run_id),
             task_queue=Queue.AUTOMATION,
             run_timeout=attempts.timeout,
             retry_policy=attempts.retry,
@@ -194,7 +194,7 @@ async def run_called(
             cancellation_type=_CANCELLATION[outlives],
             static_summary=run.request["summary"],
             memo=memo_of(run.request),
-            search_attributes=search_attributes(run.workspace_id, run.request, family),
+            search_attributes=search_attributes(run.workspace_id, run.request, workflow_kind),
         )
     except WorkflowAlreadyStartedError:
         # Another workflow's child has this id: that of an earlier attempt, or of before a reset.

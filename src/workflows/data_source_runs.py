@@ -9,7 +9,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 with workflow.unsafe.imports_passed_through():
     from activities.data_source_runs.steps import CONTINUE, STAGE_AGAIN, DataSourceRunActivities
     from models.sources.data_source_runs.rules import Stage
-    from runtime.temporal.families import Queue
+    from runtime.temporal.workflow_kinds import Queue
     from workflows import policies
     from workflows.calls import MARKS, call_outside, end_as_row
 

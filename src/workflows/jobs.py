@@ -1,4 +1,4 @@
-"""The workflows of jobs: one type per family, so that operators can distinguish them."""
+"""The workflows of jobs: one type per workflow kind, so that operators can distinguish them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,7 +9,7 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 with workflow.unsafe.imports_passed_through():
     from activities.jobs.transactions import DONE, FAILED, MORE, JobActivities
     from models.messages.jobs.rules import JobStatus
-    from runtime.temporal.families import Queue
+    from runtime.temporal.workflow_kinds import Queue
     from workflows.calls import call_outside, end_as_row
     from workflows.policies import DATABASE_RETRY, HEARTBEAT_TIMEOUT, JOB_RETRY, JOB_TIMEOUT
 

@@ -14,7 +14,7 @@ from temporalio.exceptions import (
 with workflow.unsafe.imports_passed_through():
     from activities import legacy_imports
     from models.workspace.legacy_imports.rules import PARALLEL, StepKind
-    from runtime.temporal.families import Queue
+    from runtime.temporal.workflow_kinds import Queue
     from workflows import policies
     from workflows.calls import end_as_row, transact
 

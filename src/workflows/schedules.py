@@ -15,7 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.maintenance.reconciler import Reconciler, ScheduleMaintenance
     from activities.maintenance.sweeps import Expired, RetentionActivities, UsageMaintenance
     from activities.schedules import FireCall, ScheduleFires
-    from runtime.temporal.families import Queue
+    from runtime.temporal.workflow_kinds import Queue
     from workflows import policies
     from workflows.calls import run_called, transact
 
@@ -26,7 +26,7 @@ DUE = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
 
 @workflow.defn(name="ScheduleFire")
 class ScheduleFire:
-    """One fire of a schedule of any family; the argument is the schedule's id.
+    """One fire of a schedule of any workflow kind; the argument is the schedule's id.
 
     It lasts as long as the run of its due time. So Temporal's overlap policies, which count this
     workflow, act on the run itself.

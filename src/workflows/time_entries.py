@@ -7,7 +7,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from activities.time_entries import DueCall, TimerActivities
-    from runtime.temporal.families import TIME_MOVED
+    from runtime.temporal.workflow_kinds import TIME_MOVED
     from workflows.calls import end_as_row, transact
 
 

@@ -1,4 +1,4 @@
-"""No activity of any family is repeated for what the database refuses for good (ADR 0066)."""
+"""No activity is repeated for what the database refuses for good (ADR 0066)."""
 
 import dataclasses
 import types
@@ -23,10 +23,10 @@ from activities.database_errors import FinalErrorInterceptor, is_away, never_suc
 from activities.maintenance.sweeps import Expired
 from activities.parts import Parts
 from activities.schedules import FireCall
-from cli.families.registry import registrations_of
+from cli.work_handlers.registry import registrations_of
 from runtime.database import Database, UnitOfWork
 from runtime.object_store import ObjectStore
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import KEYS, PERIODS, RUNNING_CAP
 
 FINAL = {
@@ -116,9 +116,9 @@ async def test_a_text_that_the_driver_refuses_is_not_repeated(
 SWEEPS = {"remove_orphaned_objects", "reconcile_schedules"}
 """They ask the store, or Temporal, before the database."""
 ARGUMENTS: Mapping[str, Any] = {
-    "accept_scheduled_run": FireCall(f"{Family.MOUNT_SCHEDULE}/{uuid4()}", datetime.now(UTC)),
-    "advance_legacy_import": f"{Family.LEGACY_IMPORT}/{uuid4()}",
-    "read_end": f"{Family.EXPORT}/{uuid4()}",
+    "accept_scheduled_run": FireCall(f"{WorkflowKind.MOUNT_SCHEDULE}/{uuid4()}", datetime.now(UTC)),
+    "advance_legacy_import": f"{WorkflowKind.LEGACY_IMPORT}/{uuid4()}",
+    "read_end": f"{WorkflowKind.EXPORT}/{uuid4()}",
     "purge_expired": Expired.ITEMS,
 }
 """Of activities whose argument is more than a word."""

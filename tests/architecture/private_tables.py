@@ -15,14 +15,14 @@ from pathlib import Path
 from tests.architecture.source import SRC, dotted, files, tree
 
 LISTED = {
-    ("cli.families", "automation.action_runs"): "a sweep selects what it judges by",
-    ("cli.families", "automation.automation_runs"): "a sweep selects what it judges by",
+    ("cli.work_handlers", "automation.action_runs"): "a sweep selects what it judges by",
+    ("cli.work_handlers", "automation.automation_runs"): "a sweep selects what it judges by",
     ("activities.maintenance", "automation.automation_runs"): "one statement finds lost signals",
     ("activities.maintenance", "automation.waits"): "one statement finds lost signals",
-    ("cli.families", "data.time_entries"): "a sweep selects what it judges by",
-    ("cli.families", "messages.deliveries"): "a sweep selects what it judges by",
-    ("cli.families", "messages.jobs"): "a sweep selects what it judges by",
-    ("cli.families", "workspace.legacy_imports"): "a sweep selects what it judges by",
+    ("cli.work_handlers", "data.time_entries"): "a sweep selects what it judges by",
+    ("cli.work_handlers", "messages.deliveries"): "a sweep selects what it judges by",
+    ("cli.work_handlers", "messages.jobs"): "a sweep selects what it judges by",
+    ("cli.work_handlers", "workspace.legacy_imports"): "a sweep selects what it judges by",
     ("activities.outbox", "automation.automation_runs"): "one statement claims what has room",
     ("automation.automations", "messages.events"): "an automation keeps its subscription true",
     ("automation.run_overviews", "automation.automation_runs"): "a page aggregates node runs",

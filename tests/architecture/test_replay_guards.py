@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.families.registry import WORKFLOWS
+from cli.work_handlers.registry import WORKFLOWS
 from tests.architecture.source import calls, dotted, files, place, tree
 from tests.support.fingerprints import ROOT, fingerprints
 

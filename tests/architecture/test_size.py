@@ -58,7 +58,7 @@ SMALL = {
     "models/workspace/search.py": "a whole resource",
     "runtime/observability/process_metrics.py": "metrics of every process; it loads psutil",
     "runtime/configuration/resources.py": "what processes open from their settings",
-    # One kind of work, in a file named as its workflow, its activities and its family.
+    # One kind of work, in a file named as its workflow, its activities and its handler.
     "activities/jobs/records.py": "the activities of jobs over records",
     "activities/run_operations.py": "the activities of one workflow",
     "activities/time_entries.py": "the activities of one workflow",

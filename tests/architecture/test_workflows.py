@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.families.registry import WORKFLOWS
+from cli.work_handlers.registry import WORKFLOWS
 from tests.architecture.source import SRC, attributes, calls, dotted, files, place, tree
 
 UNDETERMINED = re.compile(
@@ -63,7 +63,7 @@ def _policies() -> set[str]:
 
 def test_every_activity_is_registered_with_a_worker() -> None:
     written = {name for path in files("activities") for name in _activities(path)}
-    registered = files("cli/families")
+    registered = files("cli/work_handlers")
     named = {name.rpartition(".")[2] for path in registered for name, _ in attributes(path)}
     # What a class lists itself counts, since the worker asks such a class for its list.
     named |= {name for path in files("activities") for name in _listed(path)}

@@ -20,7 +20,7 @@ from models.automation.automation_runs.rules import OPEN_RUN
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.chaos.conftest import MakeDatabase
 from tests.support.engine import Engine, Json, graph, node
 from tests.support.exploring import examples
@@ -146,7 +146,7 @@ def _check_calls(before: Snapshot, sink: Sink, run_id: UUID) -> None:
 
 async def _execution_ended(engine: Engine, run_id: UUID) -> None:
     """Wait until nothing of the run is under way, if anything ever was."""
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
 
     async def has_ended() -> bool:
         return await _status(handle) is not WorkflowExecutionStatus.RUNNING

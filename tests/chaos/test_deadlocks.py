@@ -10,7 +10,7 @@ from sqlalchemy import select
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.reconciler import Reconciler
-from cli.families.runs import AutomationRuns
+from cli.work_handlers.runs import AutomationRuns
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import commands as automations
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation

@@ -10,7 +10,7 @@ from temporalio.api.enums.v1 import EventType
 
 from cli.deploy.deployment import WITHOUT_VERSION, Deployment
 from models.core.base import Id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.chaos.processes import Operator, Worker, Workers
 from tests.chaos.queries import fetch
 from tests.support.engine import VERSION, Engine, graph, node
@@ -100,7 +100,7 @@ async def quick(engine: Engine) -> Id:
 
 async def builds_of(engine: Engine, run_id: Id) -> list[str]:
     """The builds that executed a run, in order."""
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
     # A row tells of its end within a task, which ends later.
     await engine.completed_tasks(run_id)
     history = await handle.fetch_history()

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from activities.outbox.relay import ExecutionDeliveries, Relay, RunStarts
-from cli.families.registry import ROUTES
+from cli.work_handlers.registry import ROUTES
 from models.core.base import Id
 from models.workspace.legacy_imports import commands
 from models.workspace.legacy_imports.queries import ApproveLegacyImport
 from runtime.object_store import ObjectStore
-from runtime.temporal.families import Queue
+from runtime.temporal.workflow_kinds import Queue
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
 from tests.chaos.queries import fetch
@@ -67,7 +67,7 @@ STUCK_AT_START = (
     STUCK
     + """
 async def ensure_schedule(*_): raise RuntimeError("no schedules")
-cli.worker_process.family_registry.ensure_schedule = ensure_schedule
+cli.worker_process.handler_registry.ensure_schedule = ensure_schedule
 """
 )
 

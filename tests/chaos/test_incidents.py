@@ -10,7 +10,7 @@ from temporalio.client import WorkflowHandle
 
 from models.automation.incidents.tables import incident_run, ungrouped_failure
 from runtime.processes.fault_injection import FaultPoint
-from runtime.temporal.families import Queue
+from runtime.temporal.workflow_kinds import Queue
 from tests.chaos.processes import Workers
 from tests.support.ageing import make_automation
 from tests.support.engine import KEYS, Engine

@@ -13,24 +13,24 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 
 from activities.jobs.transactions import JobActivities
-from activities.maintenance.families import describe_execution
 from activities.maintenance.reconciler import Reconciler
-from cli.families.background import Jobs as JobFamily
+from activities.maintenance.work_handlers import describe_execution
+from cli.work_handlers.background import Jobs as JobHandler
 from models.core.base import Id
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.store import accept_job, job
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError
 from runtime.ids import new_id
-from runtime.temporal.families import Family, Queue
 from runtime.temporal.outbox import outbox
+from runtime.temporal.workflow_kinds import Queue, WorkflowKind
 from tests.support.counting import Counting
 from tests.support.engine import Engine, running_engine
 from tests.support.patience import eventually
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=15)]
 
-FAMILY = Family.RECOMPUTATION
+WORKFLOW_KIND = WorkflowKind.RECOMPUTATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Jobs:
         actor = self.engine.actor
         wanted = {"to": to}
         return await accept_job(
-            work, actor, FAMILY, job_id, new_id(), summary="Count", input=wanted
+            work, actor, WORKFLOW_KIND, job_id, new_id(), summary="Count", input=wanted
         )
 
     async def row(self, job_id: Id) -> Any:
@@ -79,13 +79,13 @@ class Jobs:
         await eventually(running, what=f"the first chunk of job {job_id}")
 
     def execution(self, job_id: Id) -> WorkflowHandle[Any, Any]:
-        return self.engine.client.get_workflow_handle(FAMILY.workflow_id(job_id))
+        return self.engine.client.get_workflow_handle(WORKFLOW_KIND.workflow_id(job_id))
 
     async def sweep(self) -> dict[str, int]:
-        await self.engine.delivered(FAMILY)
-        activities = JobActivities(self.engine.database, {FAMILY: self.counting})
+        await self.engine.delivered(WORKFLOW_KIND)
+        activities = JobActivities(self.engine.database, {WORKFLOW_KIND: self.counting})
         database, client = self.engine.database, self.engine.client
-        maintenance = Reconciler(database, client, [JobFamily(activities)], grace=timedelta())
+        maintenance = Reconciler(database, client, [JobHandler(activities)], grace=timedelta())
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, started_time=datetime.now(UTC))
         counts = await environment.run(maintenance.reconcile)
@@ -100,7 +100,9 @@ async def jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Jobs]:
     counting = Counting()
-    monkeypatch.setattr("cli.families.background.chunks_of", lambda _: {FAMILY: counting})
+    monkeypatch.setattr(
+        "cli.work_handlers.background.chunks_of", lambda _: {WORKFLOW_KIND: counting}
+    )
     async with running_engine(own_database, url, temporal.client) as engine:
         yield Jobs(engine, counting)
 
@@ -136,7 +138,7 @@ async def test_a_refusal_takes_the_job_back_and_is_remembered(jobs: Jobs) -> Non
 async def test_a_refusal_whose_reply_was_lost_is_final(jobs: Jobs) -> None:
     jobs.counting.raises = {0: [ConflictError("Somebody else was faster.")]}
     job_id = await jobs.accept_unstarted(5)
-    activities = JobActivities(jobs.engine.database, {FAMILY: jobs.counting})
+    activities = JobActivities(jobs.engine.database, {WORKFLOW_KIND: jobs.counting})
     environment = ActivityEnvironment()
     assert await environment.run(activities.advance_job, str(job_id)) == "failed"
     assert await environment.run(activities.advance_job, str(job_id)) == "failed"
@@ -175,7 +177,7 @@ async def test_a_job_whose_execution_died_is_reverted(jobs: Jobs) -> None:
 
 async def test_a_job_that_was_never_started_is_started(jobs: Jobs) -> None:
     job_id = await jobs.accept_unstarted(2)
-    assert await describe_execution(jobs.engine.client, FAMILY.workflow_id(job_id)) is None
+    assert await describe_execution(jobs.engine.client, WORKFLOW_KIND.workflow_id(job_id)) is None
     assert (await jobs.sweep())["restarted"] == 1
     assert (await jobs.ended(job_id)).status == "succeeded"
 
@@ -183,7 +185,7 @@ async def test_a_job_that_was_never_started_is_started(jobs: Jobs) -> None:
 async def test_a_zombie_chunk_changes_nothing(jobs: Jobs) -> None:
     job_id = await jobs.accept(1)
     ended = await jobs.ended(job_id)
-    activities = JobActivities(jobs.engine.database, {FAMILY: jobs.counting})
+    activities = JobActivities(jobs.engine.database, {WORKFLOW_KIND: jobs.counting})
     environment = ActivityEnvironment()
     assert await environment.run(activities.advance_job, str(job_id)) == "closed"
     assert await environment.run(activities.undo_job, str(job_id), "failed") == "closed"
@@ -210,7 +212,10 @@ async def test_an_execution_ends_as_its_row_however_often_it_is_executed(
     await eventually(has_ended, what="the end of the execution")
     first = (await jobs.execution(job_id).describe()).run_id
     await jobs.engine.client.start_workflow(
-        "Recomputation", str(job_id), id=FAMILY.workflow_id(job_id), task_queue=Queue.AUTOMATION
+        "Recomputation",
+        str(job_id),
+        id=WORKFLOW_KIND.workflow_id(job_id),
+        task_queue=Queue.AUTOMATION,
     )
     await eventually(has_ended, what="the end of the other execution")
     assert (await jobs.execution(job_id).describe()).run_id != first

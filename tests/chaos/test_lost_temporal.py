@@ -17,14 +17,14 @@ from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 
 from activities.maintenance.reconciler import Reconciler
-from cli.families.runs import ActionRuns, AutomationRuns
+from cli.work_handlers.runs import ActionRuns, AutomationRuns
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.access.rules import Actor
 from models.core.base import Id
 from runtime.database import Database
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import outbox
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support import actions
 from tests.support.engine import Engine, Json, by_node, graph, node, running_engine
 from tests.support.patience import eventually
@@ -39,8 +39,8 @@ LONG = 3_600
 
 async def sweep(engine: Engine) -> dict[str, int]:
     """One sweep of the reconciler, now."""
-    families: list[Any] = [AutomationRuns(), ActionRuns()]
-    activities = Reconciler(engine.database, engine.client, families, grace=timedelta())
+    handlers: list[Any] = [AutomationRuns(), ActionRuns()]
+    activities = Reconciler(engine.database, engine.client, handlers, grace=timedelta())
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=datetime.now(UTC))
     return await environment.run(activities.reconcile)
@@ -302,4 +302,4 @@ async def test_a_call_that_was_under_way_counts_as_an_attempt(story: Story) -> N
 
 
 def execution(client: Client, run_id: Id) -> Any:
-    return client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    return client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))

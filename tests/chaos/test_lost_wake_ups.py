@@ -13,13 +13,13 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.reconciler import Reconciler
-from cli.families.runs import AutomationRuns
+from cli.work_handlers.runs import AutomationRuns
 from models.automation.automation_runs.tables import automation_run
 from models.automation.waits import commands
 from models.automation.waits.commands import PublishEvent, ResumeNode
 from models.core.base import JsonObject
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import Intent, outbox
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.patience import eventually
 from tests.support.waits import approval, event, held, member, publish, waiting
@@ -58,7 +58,7 @@ async def resolve_without_signal(engine: Engine, event_key: str, run_id: UUID) -
 
 async def signals(engine: Engine, run_id: UUID) -> int:
     """The number of signals to the execution of a run."""
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
     history = await handle.fetch_history()
     return sum(
         one.HasField("workflow_execution_signaled_event_attributes") for one in history.events
@@ -126,7 +126,7 @@ async def test_a_restored_execution_is_signalled_the_facts_of_its_rows(engine: E
         edges=[("first", "second")],
     )
     automation_id, run_id = await waiting(engine, content)
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
     # A task after the one that parked the node: what a reset to it keeps is that the node waits.
     await handle.signal("admitted")
     tasks = await engine.completed_tasks(run_id, 2)

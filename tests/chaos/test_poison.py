@@ -25,7 +25,7 @@ from models.workspace.legacy_imports.commands import create_run
 from models.workspace.legacy_imports.queries import CreateLegacyImport, legacy_import_run
 from runtime.ids import new_id
 from runtime.processes.exit_codes import PREDECESSOR
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.chaos.processes import Workers
 from tests.support.actions import make, start
 from tests.support.engine import Engine, graph, node
@@ -33,6 +33,7 @@ from tests.support.patience import eventually, found_when
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=90)]
 
+RECOMPUTATION = WorkflowKind.RECOMPUTATION
 LETHAL = """
 import os, signal
 from activities.automation_runs import quick_nodes
@@ -130,7 +131,7 @@ async def test_a_run_that_ends_three_workers_is_failed_and_another_continues(
         again = await idle.run(graph(node("end", "transform", output={"ok": True})))
         assert again.status == "succeeded"
     assert deaths == [-signal.SIGSEGV] * 3
-    name = Family.AUTOMATION_RUN.workflow_id(lethal)
+    name = WorkflowKind.AUTOMATION_RUN.workflow_id(lethal)
     assert await status_of(idle, name) is WorkflowExecutionStatus.FAILED
 
 
@@ -139,7 +140,7 @@ async def status_of(engine: Engine, workflow_id: str) -> WorkflowExecutionStatus
 
 
 @pytest.mark.long
-async def test_every_family_continues_in_quarantine_and_fails_when_it_ends_that(
+async def test_all_work_continues_in_quarantine_and_fails_when_it_ends_that(
     idle: Engine, workers: Workers
 ) -> None:
     lethal_id = await make(idle, "transform", output={"lethal": 1})
@@ -147,7 +148,7 @@ async def test_every_family_continues_in_quarantine_and_fails_when_it_ends_that(
     lethal, healthy = await start(idle, lethal_id), await start(idle, healthy_id)
     job_id = new_id()
     async with idle.database.transaction() as work:
-        await accept_job(work, idle.actor, Family.RECOMPUTATION, job_id, new_id(), summary="Test")
+        await accept_job(work, idle.actor, RECOMPUTATION, job_id, new_id(), summary="Test")
         lost = [
             {"id": each, "lost": 3, "suspected_at": work.now} for each in (lethal, healthy, job_id)
         ]
@@ -174,7 +175,7 @@ async def test_every_family_continues_in_quarantine_and_fails_when_it_ends_that(
     assert await row(action_run, lethal) == ("failed", f'Step "main" {END}')
     assert await row(job, job_id) == ("failed", f"advance_job {END}")
     assert worker.process.exit_code is None
-    for name in (Family.ACTION_RUN.workflow_id(lethal), Family.RECOMPUTATION.workflow_id(job_id)):
+    for name in (WorkflowKind.ACTION_RUN.workflow_id(lethal), RECOMPUTATION.workflow_id(job_id)):
 
         async def failed(name: str = name) -> bool:
             return await status_of(idle, name) is WorkflowExecutionStatus.FAILED
@@ -231,7 +232,7 @@ async def test_work_that_needs_more_memory_than_its_quarantine_fails(
 ) -> None:
     job_id = new_id()
     async with idle.database.transaction() as work:
-        await accept_job(work, idle.actor, Family.RECOMPUTATION, job_id, new_id(), summary="Test")
+        await accept_job(work, idle.actor, RECOMPUTATION, job_id, new_id(), summary="Test")
         lost = {"id": job_id, "lost": 3, "suspected_at": work.now}
         await work.execute(insert(work_suspect), lost)
     worker = await workers.start(prepared=prepared(HUNGRY))

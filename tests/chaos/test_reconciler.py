@@ -17,26 +17,26 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance import families
 from activities.maintenance import reconciler as maintenance
-from activities.maintenance.families import (
+from activities.maintenance import work_handlers
+from activities.maintenance.reconciler import Reconciler
+from activities.maintenance.work_handlers import (
     MOST_RESTARTS,
     Execution,
     RowT,
     Verdict,
-    WorkFamily,
+    WorkHandler,
     WorkRow,
     describe_execution,
 )
-from activities.maintenance.reconciler import Reconciler
-from cli.families.runs import AutomationRuns
+from cli.work_handlers.runs import AutomationRuns
 from models.automation.automation_runs.execution import failure_run_id
 from models.automation.automation_runs.slots import append_starts
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.automation.waits.store import run_wait
 from runtime.ids import new_id
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import outbox
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.waits import held
@@ -56,7 +56,7 @@ def short() -> Any:
 
 
 def execution(engine: Engine, run_id: UUID) -> WorkflowHandle[Any, Any]:
-    return engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    return engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
 
 
 async def sweep(engine: Engine, grace: timedelta = timedelta(), batch: int = 500) -> dict[str, int]:
@@ -75,7 +75,7 @@ async def parked(engine: Engine, *nodes: Any) -> tuple[UUID, UUID]:
     automation = await engine.publish(graph(*nodes) if nodes else waiting())
     run_id = await engine.start(automation.id)
     await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
-    await engine.delivered(Family.AUTOMATION_RUN)
+    await engine.delivered(WorkflowKind.AUTOMATION_RUN)
     return automation.id, run_id
 
 
@@ -235,7 +235,7 @@ def test_the_verdict_on_an_open_row_follows_from_its_execution(
     found: Execution | None, verdict: Verdict
 ) -> None:
     row: Any = None
-    assert WorkFamily[WorkRow]().judge(row, found) is verdict
+    assert WorkHandler[WorkRow]().judge(row, found) is verdict
 
 
 async def test_a_run_that_was_never_started_is_started(engine: Engine) -> None:
@@ -250,7 +250,7 @@ async def test_the_reconciler_runs_by_a_schedule(engine: Engine) -> None:
     automation = await engine.publish(short())
     await engine.ended(automation.id, await engine.start(automation.id))
     run_id = await lost_run(engine, automation.id)
-    schedule = engine.client.get_schedule_handle(Family.MAINTENANCE.workflow_id("reconcile"))
+    schedule = engine.client.get_schedule_handle(WorkflowKind.MAINTENANCE.workflow_id("reconcile"))
     (every,) = (await schedule.describe()).schedule.spec.intervals
     assert every.every == timedelta(seconds=30)
     await schedule.trigger()
@@ -274,7 +274,7 @@ async def test_a_run_whose_graph_is_gone_fails_and_hinders_no_other(engine: Engi
     await sweep(engine)
     assert (await engine.ended(automation.id, other)).status == "succeeded"
     await _has_status(engine, broken, WorkflowExecutionStatus.FAILED)
-    await engine.delivered(Family.AUTOMATION_RUN)
+    await engine.delivered(WorkflowKind.AUTOMATION_RUN)
     await sweep(engine)
     run = await engine.get(automation.id, broken)
     assert (run.status, run.error) == ("failed", "The execution failed.")
@@ -298,7 +298,7 @@ async def test_an_execution_without_a_run_is_terminated(engine: Engine) -> None:
     handle = await engine.client.start_workflow(
         "AutomationRun",
         str(orphan),
-        id=Family.AUTOMATION_RUN.workflow_id(orphan),
+        id=WorkflowKind.AUTOMATION_RUN.workflow_id(orphan),
         # This queue has no worker: it stays open, as a workflow of a restored Temporal would.
         task_queue="nobody",
     )
@@ -345,10 +345,10 @@ async def test_one_run_that_cannot_be_judged_does_not_stop_the_sweep(
     poison, other = [await lost_run(engine, automation.id) for _ in range(2)]
     whole = Reconciler.repair
 
-    async def repair(self: Reconciler, family: WorkFamily[RowT], row: RowT) -> str | None:
+    async def repair(self: Reconciler, handler: WorkHandler[RowT], row: RowT) -> str | None:
         if row.id == poison:
             raise ApplicationError("nobody knows why")
-        return await whole(self, family, row)
+        return await whole(self, handler, row)
 
     monkeypatch.setattr(Reconciler, "repair", repair)
     await sweep(engine)
@@ -384,7 +384,7 @@ async def test_a_restart_wakes_an_execution_that_is_asleep(engine: Engine) -> No
     run_id = await lost_run(engine, automation.id, admitted_at=None)
     async with engine.database.transaction() as work:
         await append_starts(work, [run_id])
-    await engine.delivered(Family.AUTOMATION_RUN)
+    await engine.delivered(WorkflowKind.AUTOMATION_RUN)
     await eventually(lambda: _sleeps(engine, run_id))
     async with engine.database.transaction() as work:
         admitted = update(automation_run).where(automation_run.c.id == run_id)
@@ -395,7 +395,7 @@ async def test_a_restart_wakes_an_execution_that_is_asleep(engine: Engine) -> No
 
 
 async def _sleeps(engine: Engine, run_id: UUID) -> bool:
-    workflow_id = Family.AUTOMATION_RUN.workflow_id(run_id)
+    workflow_id = WorkflowKind.AUTOMATION_RUN.workflow_id(run_id)
     found = await describe_execution(engine.client, workflow_id)
     return found is not None and found.sleeps
 
@@ -490,7 +490,7 @@ async def test_parts_of_loops_are_judged_by_their_run(engine: Engine) -> None:
     handles = {
         run_id: await engine.client.start_workflow(
             "LoopChunk",
-            id=f"{Family.AUTOMATION_RUN.workflow_id(run_id)}/loop/each/root/0",
+            id=f"{WorkflowKind.AUTOMATION_RUN.workflow_id(run_id)}/loop/each/root/0",
             task_queue="nobody",
         )
         for run_id in (open_run, closed_run, new_id())
@@ -521,7 +521,7 @@ async def test_a_run_whose_task_keeps_failing_is_reported(
             return found
         return replace(found, attempt=maintenance.POISONED)
 
-    monkeypatch.setattr(families, "describe_execution", describe)
+    monkeypatch.setattr(work_handlers, "describe_execution", describe)
     with capture_logs() as logs:
         assert (await sweep(engine))["poisoned"] == 1
     assert {"id": str(run_id), "attempt": maintenance.POISONED}.items() <= next(

@@ -10,7 +10,7 @@ import yaml
 from cli.supervisor.servers import dynamic_config, temporal_service
 from cli.supervisor.state import StateDir
 from runtime.configuration.settings import Settings
-from runtime.temporal.families import SearchAttribute
+from runtime.temporal.workflow_kinds import SearchAttribute
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())

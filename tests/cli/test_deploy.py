@@ -15,7 +15,7 @@ from models.workspace.system import beat, leave, worker_process
 from runtime.clock import utc_now
 from runtime.database import Database
 from runtime.ids import new_id
-from runtime.temporal.families import Queue
+from runtime.temporal.workflow_kinds import Queue
 
 
 class Abandoned(Deployment):

@@ -32,7 +32,7 @@ from runtime.clock import utc_now
 from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from runtime.database import Database
-from runtime.temporal.families import Queue
+from runtime.temporal.workflow_kinds import Queue
 from tests.support.identity_provider import CLIENT_ID, identity_provider
 from tests.support.post_office import SENDER, open_post_office
 from tests.support.postgres import migrated_database

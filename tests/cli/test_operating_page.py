@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.temporal.families import SearchAttribute
+from runtime.temporal.workflow_kinds import SearchAttribute
 from tests.support.fingerprints import ROOT
 from tests.support.patience import eventually
 from tests.support.runbook import blocks_of

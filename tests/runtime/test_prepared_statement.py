@@ -10,7 +10,7 @@ from sqlalchemy.types import Integer
 
 from runtime.database import Database
 from runtime.postgresql.statements import PreparedStatement
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.watched import WatchedDatabase
 
 NUMBERS = PreparedStatement(
@@ -36,7 +36,7 @@ async def test_constants_are_written_out_for_the_planner(database: WatchedDataba
         select(
             literal("it's 100 %").label("text"),
             func.coalesce(null(), 4).label("four"),
-            literal(Family.DELIVERY).label("family"),
+            literal(WorkflowKind.DELIVERY).label("workflow_kind"),
         )
         .select_from(series)
         .limit(1)

@@ -10,9 +10,9 @@ from sqlalchemy import bindparam, delete, func, literal_column, select, update
 
 from activities.automation_runs import node_execution
 from activities.maintenance import reconciler
-from activities.maintenance.families import Verdict
+from activities.maintenance.work_handlers import Verdict
 from activities.outbox.relay import Relay
-from cli.families import runs as family
+from cli.work_handlers import runs
 from models.automation.automation_runs import (
     acceptance,
     execution,
@@ -179,21 +179,21 @@ def the_relay_forgets_what_was_not_taken(patch: Patch) -> None:
 
 
 def lost_executions_are_left(patch: Patch) -> None:
-    judge = family.AutomationRuns.judge
+    judge = runs.AutomationRuns.judge
 
     def leave(self: Any, row: Any, latest: Any) -> Verdict:
         return Verdict.LEAVE if latest is None else judge(self, row, latest)
 
-    patch.setattr(family.AutomationRuns, "judge", leave)
+    patch.setattr(runs.AutomationRuns, "judge", leave)
 
 
 def ended_executions_are_left(patch: Patch) -> None:
-    judge = family.AutomationRuns.judge
+    judge = runs.AutomationRuns.judge
 
     def leave(self: Any, row: Any, latest: Any) -> Verdict:
         return Verdict.LEAVE if latest is not None else judge(self, row, latest)
 
-    patch.setattr(family.AutomationRuns, "judge", leave)
+    patch.setattr(runs.AutomationRuns, "judge", leave)
 
 
 def orphans_are_left(patch: Patch) -> None:

@@ -27,7 +27,7 @@ from models.workspace import pauses
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.errors import PlatformError
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.simulation.invariants import ENDS, check
 from tests.simulation.processes import Faults, Task, Violation
 from tests.simulation.temporal import Execution, Server, payloads_of
@@ -381,7 +381,7 @@ class Scenario:
         if self.random.random() < 0.8:
             self.due_at += timedelta(minutes=1)
         automation_id = self.world.automations["scheduled"]
-        schedule_id = Family.AUTOMATION_SCHEDULE.workflow_id(automation_id)
+        schedule_id = WorkflowKind.AUTOMATION_SCHEDULE.workflow_id(automation_id)
         self.runs.append((automation_id, due_run_id(schedule_id, due)))
         self.trace(f"the schedule fires for {due:%H:%M}")
         self.server.start(

@@ -16,8 +16,8 @@ from activities.outbox.relay import ExecutionDeliveries, Relay
 from activities.parts import Parts
 from activities.pollers import PausePoller
 from activities.schedules import ScheduleFires
-from cli.families.registry import routes_of
-from cli.families.runs import AutomationRuns
+from cli.work_handlers.registry import routes_of
+from cli.work_handlers.runs import AutomationRuns
 from models.automation.automation_runs.tables import AUTOMATION_RUNS
 from models.core.base import Id
 from models.data.databases.shapes import CreateDatabase
@@ -26,8 +26,8 @@ from runtime.database import libpq_url
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
-from runtime.temporal.families import Family, Queue
 from runtime.temporal.outbox import Intent, Outbox
+from runtime.temporal.workflow_kinds import Queue, WorkflowKind
 from tests.simulation.processes import LOCKED_SECONDS, Clock, SteppedDatabase, Task
 from tests.simulation.temporal import Client, Server
 from tests.simulation.workers import Worker
@@ -165,16 +165,16 @@ class Process:
             world.database, client, world.outbound, KEYS, world.store, PERIODS, ROOM,
             run_limit=RUN_LIMIT,
         )  # fmt: skip
-        families = AutomationRuns()
+        handlers = AutomationRuns()
         database = world.database
         self.worker = Worker(
             server,
             [AutomationRun, ScheduleFire],
             [
-                *families.activities(parts)[Queue.AUTOMATION],
+                *handlers.activities(parts)[Queue.AUTOMATION],
                 ScheduleFires(database).accept,
                 *CalledRunActivities(database).all(),
-                EndingActivities(database, {Family.AUTOMATION_RUN: AUTOMATION_RUNS}).read_end,
+                EndingActivities(database, {WorkflowKind.AUTOMATION_RUN: AUTOMATION_RUNS}).read_end,
             ],
         )
         deliveries = ExecutionDeliveries(client, routes_of([AutomationRuns]))
@@ -182,9 +182,9 @@ class Process:
             database,
             deliveries.by_intent(),
             parts.starts,
-            Limits(20, 8, 10, {Family.AUTOMATION_RUN: ROOM}),
+            Limits(20, 8, 10, {WorkflowKind.AUTOMATION_RUN: ROOM}),
         )
-        self.reconciler = Reconciler(database, client, [families])
+        self.reconciler = Reconciler(database, client, [handlers])
         self.pauses = PausePoller(database)
 
     def note_start(self, row: Outbox) -> None:

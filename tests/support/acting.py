@@ -11,8 +11,8 @@ from activities.action_runs.steps import ActionSteps
 from activities.action_runs.transactions import ActionRunActivities
 from activities.automation_runs.nodes.effects import RecordNodes
 from runtime.database import Database
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import outbox
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.spaces import Space
 
 
@@ -39,7 +39,8 @@ async def _act(space: Space, activities: ActionRunActivities) -> None:
 async def _accepted(database: Database, space: Space) -> list[object]:
     async with database.transaction() as work:
         taken = delete(outbox).where(
-            outbox.c.workspace_id == space.id, outbox.c.family == Family.ACTION_RUN.value
+            outbox.c.workspace_id == space.id,
+            outbox.c.workflow_kind == WorkflowKind.ACTION_RUN.value,
         )
         rows = await work.rows(taken.returning(outbox.c.subject_id))
     return [row.subject_id for row in rows]

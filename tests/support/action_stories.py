@@ -8,7 +8,7 @@ from sqlalchemy import select
 from models.automation.action_runs.tables import action_run
 from models.sources.connections.providers import CreateConnection
 from models.sources.connections.store import create_connection
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support import actions
 from tests.support.actions import make, step
 from tests.support.engine import KEYS, Engine, graph, node
@@ -24,7 +24,7 @@ async def _acted(engine: Engine, *steps: Json) -> str:
     action_id = await make(engine, "sequence", steps=list(steps))
     run_id = await actions.start(engine, action_id)
     await actions.ended(engine, action_id, run_id)
-    return Family.ACTION_RUN.workflow_id(run_id)
+    return WorkflowKind.ACTION_RUN.workflow_id(run_id)
 
 
 async def at_once(engine: Engine) -> str:
@@ -84,20 +84,20 @@ async def cancelled(engine: Engine) -> str:
     """A run cancelled by the API while its step is under way."""
     action_id, run_id = await _under_way(engine)
     await actions.cancel(engine, action_id, run_id)
-    return Family.ACTION_RUN.workflow_id(run_id)
+    return WorkflowKind.ACTION_RUN.workflow_id(run_id)
 
 
 async def cancelled_in_temporal(engine: Engine) -> str:
     """A run whose execution an operator cancels while its step is under way."""
     _, run_id = await _under_way(engine)
-    workflow_id = Family.ACTION_RUN.workflow_id(run_id)
+    workflow_id = WorkflowKind.ACTION_RUN.workflow_id(run_id)
     await engine.client.get_workflow_handle(workflow_id).cancel()
     return workflow_id
 
 
 async def node_run_again(engine: Engine) -> str:
     """The run of a node whose action fails once."""
-    return Family.AUTOMATION_RUN.workflow_id(await _node_run_again(engine))
+    return WorkflowKind.AUTOMATION_RUN.workflow_id(await _node_run_again(engine))
 
 
 async def second_attempt(engine: Engine) -> str:
@@ -105,7 +105,7 @@ async def second_attempt(engine: Engine) -> str:
     run_id = await _node_run_again(engine)
     async with engine.database.transaction() as work:
         own = select(action_run.c.id).where(action_run.c.automation_run_id == run_id)
-        return Family.ACTION_RUN.workflow_id(await work.scalar(own))
+        return WorkflowKind.ACTION_RUN.workflow_id(await work.scalar(own))
 
 
 async def node_out_of_time(engine: Engine) -> str:
@@ -113,7 +113,7 @@ async def node_out_of_time(engine: Engine) -> str:
     async with serving() as sink:
         action_id = await make(engine, "http_request", method="POST", url=sink.url("slow"))
         run = await engine.run(graph(_act(action_id, timeoutSeconds=1)))
-    return Family.AUTOMATION_RUN.workflow_id(run.id)
+    return WorkflowKind.AUTOMATION_RUN.workflow_id(run.id)
 
 
 async def _node_run_again(engine: Engine) -> Any:

@@ -18,7 +18,7 @@ from models.tables import metadata
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
 from runtime.ids import least_id, new_id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.spaces import Space
 
 LASTING = {"workspace", "workspace_member", "workspace_event", "api_key", "app_user", "request_log"}
@@ -74,7 +74,7 @@ async def old_job(
     values: dict[str, Any] = {
         "id": id_of(at),
         "workspace_id": space.id,
-        "family": Family.RECOMPUTATION.value,
+        "workflow_kind": WorkflowKind.RECOMPUTATION.value,
         "subject_id": new_id(),
         "actor_user_id": space.user_id,
         "status": status,

@@ -30,7 +30,7 @@ from models.workspace.workspace_exports import accept_workspace_export, workspac
 from runtime.database import Database, UnitOfWork
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.patience import eventually
 from tests.support.spaces import Space
 
@@ -177,7 +177,7 @@ async def apply_lines(
 async def exported(space: Space, store: ObjectStore, page: int = 2) -> bytes:
     """The bundle of a workspace, its parts no longer than `page`."""
     activities = JobActivities(
-        space.database, {Family.WORKSPACE_EXPORT: WorkspaceExports(store, page)}
+        space.database, {WorkflowKind.WORKSPACE_EXPORT: WorkspaceExports(store, page)}
     )
     async with space.database.transaction() as work:
         export_id = await accept_workspace_export(work, space.actor, new_id())

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 from temporalio.client import Client
 
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.patience import ENOUGH, eventually
 from tests.support.runbook import BLOCKS
 
@@ -130,5 +130,5 @@ class Checkout:
     async def _sweep(self) -> None:
         if self._temporal is None:
             self._temporal = await Client.connect(self.connection["temporalAddress"])
-        schedule = Family.MAINTENANCE.workflow_id("reconcile")
+        schedule = WorkflowKind.MAINTENANCE.workflow_id("reconcile")
         await self._temporal.get_schedule_handle(schedule).trigger()

@@ -19,7 +19,7 @@ from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import job
 from runtime.database import Database
 from runtime.ids import new_id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 _BULK = text(
     "INSERT INTO record (id, workspace_id, database_id, title, data, archived, created_at,"
@@ -91,5 +91,5 @@ async def duplicate(
     body = DuplicateDatabase.model_validate({"includeRecords": records})
     async with target.transaction() as work:
         await accept_copy(work, actor, database_id, copy_id, body)
-    families = {Family.DATABASE_DUPLICATE: chunks or DatabaseCopies(100)}
-    return Duplicating(target, copy_id, JobActivities(target, families))
+    workflow_kinds = {WorkflowKind.DATABASE_DUPLICATE: chunks or DatabaseCopies(100)}
+    return Duplicating(target, copy_id, JobActivities(target, workflow_kinds))

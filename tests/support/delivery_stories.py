@@ -13,7 +13,7 @@ from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.queries import Notification, notification
 from models.people.workspaces import add_member
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 from tests.support.spaces import add_person
@@ -83,7 +83,7 @@ async def attempted(engine: Engine, delivery_id: Id) -> Delivery:
 
 def execution_of(attempted_one: Delivery) -> str:
     """The id of the latest execution."""
-    return Family.DELIVERY.workflow_id(attempted_one.id, str(attempted_one.executions))
+    return WorkflowKind.DELIVERY.workflow_id(attempted_one.id, str(attempted_one.executions))
 
 
 async def sending(engine: Engine, delivery_id: Id) -> Delivery:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from models.automation.automation_runs import retries
 from models.automation.automation_runs.calls import called_run_id
 from models.automation.automation_runs.shapes import RetryRun
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.sink import serving
 from tests.support.wait_stories import calling
@@ -23,7 +23,7 @@ async def retried(engine: Engine) -> str:
             body = RetryRun.model_validate({"from": "failed"})
             again = await retries.retry(work, engine.actor, made.id, first.id, body)
         await engine.ended(made.id, again.id)
-    return Family.AUTOMATION_RUN.workflow_id(again.id)
+    return WorkflowKind.AUTOMATION_RUN.workflow_id(again.id)
 
 
 async def admitted(engine: Engine) -> str:
@@ -37,7 +37,7 @@ async def admitted(engine: Engine) -> str:
     await engine.cancel(*holder)
     await engine.until(*child, lambda run: "hear" in by_node(run) and run.status == "waiting")
     await resume(engine, child, "hear", data={})
-    return Family.AUTOMATION_RUN.workflow_id(child[1])
+    return WorkflowKind.AUTOMATION_RUN.workflow_id(child[1])
 
 
 ENDING_STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {

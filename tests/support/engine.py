@@ -20,7 +20,7 @@ from activities.deliveries.push import WebPush
 from activities.outbox.relay import RunStarts
 from activities.parts import Parts, Periods
 from cli.deploy.versioning import WorkerVersion, default_build
-from cli.families.registry import MAINTENANCE_SCHEDULES
+from cli.work_handlers.registry import MAINTENANCE_SCHEDULES
 from cli.worker_process import running_workers
 from models.automation.automation_runs import commands as runs
 from models.automation.automation_runs import queries as run_queries
@@ -50,8 +50,8 @@ from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
 from runtime.outbound_policy import OutboundPolicy
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import Intent, outbox
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.browsers import VAPID
 from tests.support.hang_report import report_tasks
 from tests.support.patience import ENOUGH, eventually, found_when
@@ -65,7 +65,7 @@ PERIODS = Periods(
 )
 RUN_LIMIT = timedelta(days=30)
 RUNNING_CAP = 200
-RETENTION = Family.RETENTION.workflow_id("sweep")
+RETENTION = WorkflowKind.RETENTION.workflow_id("sweep")
 """The id of the schedule that removes what is past its time."""
 
 VERSION = WorkerVersion("workspace", default_build())
@@ -171,7 +171,7 @@ class Engine:
 
         A row says that its run waits within a task, which may end later.
         """
-        handle = self.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+        handle = self.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
         completed = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 
         async def events() -> list[int]:
@@ -187,13 +187,13 @@ class Engine:
         automation = await self.publish(graph, **fields)
         return await self.ended(automation.id, await self.start(automation.id, payload))
 
-    async def delivered(self, family: Family) -> None:
-        """Wait until the outbox holds no start of a family: a sweep leaves what it may start."""
+    async def delivered(self, workflow_kind: WorkflowKind) -> None:
+        """Wait until the outbox holds no start of a kind: a sweep leaves what it may start."""
 
         async def is_delivered() -> bool:
             async with self.database.transaction() as work:
                 starts = select(outbox.c.id).where(
-                    outbox.c.intent == Intent.START, outbox.c.family == family
+                    outbox.c.intent == Intent.START, outbox.c.workflow_kind == workflow_kind
                 )
                 return await work.first(starts) is None
 

@@ -17,7 +17,7 @@ from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.store import job
 from runtime.database import Database
 from runtime.object_store import ObjectStore
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.client import Client
 
 Json = dict[str, Any]
@@ -28,14 +28,14 @@ class Exporting:
 
     def __init__(self, database: Database, store: ObjectStore, part: int = PART) -> None:
         self.database = database
-        self.jobs = JobActivities(database, {Family.EXPORT: Exports(store, part)})
+        self.jobs = JobActivities(database, {WorkflowKind.EXPORT: Exports(store, part)})
 
     async def open_jobs(self, workspace_id: UUID) -> list[str]:
         async with self.database.transaction() as work:
             rows = await work.rows(
                 select(job.c.id).where(
                     job.c.workspace_id == workspace_id,
-                    job.c.family == Family.EXPORT.value,
+                    job.c.workflow_kind == WorkflowKind.EXPORT.value,
                     job.c.status.in_(OPEN_JOB),
                 )
             )

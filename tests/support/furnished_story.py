@@ -16,7 +16,7 @@ from runtime.configuration.settings import Settings
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError
 from runtime.object_store import ObjectStore
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.contract.furnished import furnish
 from tests.support.bundles import exported
 from tests.support.client import Client, Contract
@@ -46,7 +46,7 @@ async def everything(engine: Engine) -> str:
         run_id = await begin(engine, await _bundle())
         (entry,) = (await until(engine, run_id, "failed")).workspaces
     assert entry.counts.keys() >= {one.name for one in KINDS if not one.of_members} - OF_PEOPLE
-    return Family.LEGACY_IMPORT.workflow_id(run_id, str(entry.id))
+    return WorkflowKind.LEGACY_IMPORT.workflow_id(run_id, str(entry.id))
 
 
 OF_PEOPLE = {"time_entry", "item_grant"}

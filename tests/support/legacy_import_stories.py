@@ -26,7 +26,7 @@ from models.workspace.legacy_imports.stages import Held
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, UnavailableError
 from runtime.ids import new_id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.bundles import bundle, line
 from tests.support.engine import Engine
 from tests.support.patience import eventually
@@ -84,7 +84,7 @@ async def cancel(engine: Engine, run_id: Id) -> str:
     async with engine.database.transaction() as work:
         await commands.cancel(work, engine.actor.principal, run_id, CancelLegacyImport())
     await until(engine, run_id, "cancelled")
-    return Family.LEGACY_IMPORT.workflow_id(run_id)
+    return WorkflowKind.LEGACY_IMPORT.workflow_id(run_id)
 
 
 @contextmanager
@@ -117,21 +117,21 @@ async def completed(engine: Engine) -> str:
     """Four workspaces, three of them at once."""
     run_id = await begin(engine, await small(engine, 4))
     await until(engine, run_id, "completed")
-    return Family.LEGACY_IMPORT.workflow_id(run_id)
+    return WorkflowKind.LEGACY_IMPORT.workflow_id(run_id)
 
 
 async def one_workspace(engine: Engine) -> str:
     """The execution of a workspace, as it ran last: verifying."""
     run_id = await begin(engine, await small(engine))
     run = await until(engine, run_id, "completed")
-    return Family.LEGACY_IMPORT.workflow_id(run_id, str(run.workspaces[0].id))
+    return WorkflowKind.LEGACY_IMPORT.workflow_id(run_id, str(run.workspaces[0].id))
 
 
 async def broken(engine: Engine) -> str:
     """A bundle that is none."""
     run_id = await accept(engine, b"no archive")
     await until(engine, run_id, "failed")
-    return Family.LEGACY_IMPORT.workflow_id(run_id)
+    return WorkflowKind.LEGACY_IMPORT.workflow_id(run_id)
 
 
 async def blocked(engine: Engine) -> str:
@@ -150,7 +150,7 @@ async def dry_run_lost(engine: Engine) -> str:
     run_id = await accept(engine, await small(engine))
     with held_up("check_chunk"):
         (entry,) = (await until(engine, run_id, "dry_running")).workspaces
-        workflow_id = Family.LEGACY_IMPORT.workflow_id(run_id, str(entry.id))
+        workflow_id = WorkflowKind.LEGACY_IMPORT.workflow_id(run_id, str(entry.id))
         child = engine.client.get_workflow_handle(workflow_id)
         await eventually(partial(_is_there, child), what=f"the beginning of {workflow_id}")
         await child.terminate()
@@ -180,7 +180,7 @@ async def cancelled_in_temporal(engine: Engine) -> str:
     """A run whose execution an operator cancels while it waits for review."""
     run_id = await accept(engine, await small(engine))
     await until(engine, run_id, "awaiting_review")
-    workflow_id = Family.LEGACY_IMPORT.workflow_id(run_id)
+    workflow_id = WorkflowKind.LEGACY_IMPORT.workflow_id(run_id)
     await engine.client.get_workflow_handle(workflow_id).cancel()
     await until(engine, run_id, "cancelled")
     return workflow_id
@@ -240,7 +240,7 @@ async def retried(engine: Engine) -> str:
     async with engine.database.transaction() as work:
         await commands.retry_workspace(work, run_id, run.workspaces[1].id)
     await until(engine, run_id, "completed")
-    return Family.LEGACY_IMPORT.workflow_id(run_id, "retry/1")
+    return WorkflowKind.LEGACY_IMPORT.workflow_id(run_id, "retry/1")
 
 
 async def rolled_back(engine: Engine, *, force: bool = False) -> str:
@@ -251,7 +251,7 @@ async def rolled_back(engine: Engine, *, force: bool = False) -> str:
     async with engine.database.transaction() as work:
         await commands.roll_back(work, engine.actor.principal, run_id, body)
     await until(engine, run_id, "rolled_back")
-    return Family.LEGACY_IMPORT.workflow_id(run_id, "rollback/1")
+    return WorkflowKind.LEGACY_IMPORT.workflow_id(run_id, "rollback/1")
 
 
 LEGACY_IMPORT_STORIES: Mapping[str, Callable[[Engine], Awaitable[str]]] = {

@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine, Json, graph, node
 from tests.support.sink import Sink
 
@@ -72,7 +72,7 @@ async def cancelled_part(engine: Engine) -> str:
 
 
 def _part(run_id: uuid.UUID) -> str:
-    return f"{Family.AUTOMATION_RUN.workflow_id(run_id)}/loop/loop//0"
+    return f"{WorkflowKind.AUTOMATION_RUN.workflow_id(run_id)}/loop/loop//0"
 
 
 LOOP_STORIES: Mapping[str, Callable[[Engine], Awaitable[str]]] = {

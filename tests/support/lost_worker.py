@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from models.workspace.system import beat, leave, worker_process
 from runtime.ids import new_id
-from runtime.temporal.families import Queue
+from runtime.temporal.workflow_kinds import Queue
 from tests.support.spaces import Space
 
 

@@ -9,7 +9,7 @@ from models.automation.automation_runs.shapes import RunNow
 from models.automation.waits import store
 from models.automation.waits.store import NewWait
 from runtime.temporal import outbox
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.automations import publish
 from tests.support.client import Client
 from tests.support.spaces import Space
@@ -36,7 +36,7 @@ async def run_of(client: Client, space: Space, graph: Json, *, park: bool = True
 async def wait(space: Space, run_id: uuid.UUID, node: Json) -> None:
     """What a worker does when the node begins to wait."""
     key = NodeKey(space.id, run_id, node["id"], "", node["kind"])
-    workflow_id = Family.AUTOMATION_RUN.workflow_id(run_id)
+    workflow_id = WorkflowKind.AUTOMATION_RUN.workflow_id(run_id)
     before = NodeRow(None, None, None, None)
     seconds = node["config"].get("timeoutSeconds")
     async with space.database.transaction() as work:

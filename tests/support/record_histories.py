@@ -1,4 +1,4 @@
-"""Records a history of every workflow family and branch, to be replayed for ever after.
+"""Records a history of every workflow kind and branch, to be replayed for ever after.
 
 `python -m tests.support.record_histories` writes them to temporal/histories. They stand for
 executions that are running when new code is deployed (architecture.md#replayable-workflows), so a
@@ -19,14 +19,14 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from temporalio.service import RPCError, RPCStatusCode
 from typing_extensions import override
 
-from cli.families.background import JOB_FAMILIES
 from cli.replay.histories import golden
+from cli.work_handlers.background import JOB_KINDS
 from models.messages.jobs.store import accept_job
 from runtime.configuration.sections import MailServer
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError
 from runtime.ids import new_id
-from runtime.temporal.families import Family, Queue
+from runtime.temporal.workflow_kinds import Queue, WorkflowKind
 from tests.support.action_stories import ACTION_STORIES
 from tests.support.counting import Counting
 from tests.support.ending_stories import ENDING_STORIES
@@ -141,20 +141,20 @@ async def cancelled_mid_delay(engine: Engine) -> str:
     """A run cancelled by the API while it waits."""
     automation_id, run_id = await _waiting(engine)
     await engine.cancel(automation_id, run_id)
-    return Family.AUTOMATION_RUN.workflow_id(run_id)
+    return WorkflowKind.AUTOMATION_RUN.workflow_id(run_id)
 
 
 async def cancelled_in_temporal(engine: Engine) -> str:
     """A run whose execution an operator cancels while it waits."""
     _, run_id = await _waiting(engine)
-    workflow_id = Family.AUTOMATION_RUN.workflow_id(run_id)
+    workflow_id = WorkflowKind.AUTOMATION_RUN.workflow_id(run_id)
     await engine.client.get_workflow_handle(workflow_id).cancel()
     return workflow_id
 
 
 async def closed_before_it_began(engine: Engine) -> str:
     """An execution whose run was cancelled, or never existed, before its first transaction."""
-    workflow_id = Family.AUTOMATION_RUN.workflow_id(uuid.uuid4())
+    workflow_id = WorkflowKind.AUTOMATION_RUN.workflow_id(uuid.uuid4())
     subject = workflow_id.rpartition("/")[2]
     await engine.client.start_workflow(
         "AutomationRun", subject, id=workflow_id, task_queue=Queue.AUTOMATION
@@ -164,7 +164,7 @@ async def closed_before_it_began(engine: Engine) -> str:
 
 async def maintenance(engine: Engine) -> str:
     """A sweep."""
-    workflow_id = Family.MAINTENANCE.workflow_id("recorded")
+    workflow_id = WorkflowKind.MAINTENANCE.workflow_id("recorded")
     await engine.client.start_workflow(Maintenance.run, id=workflow_id, task_queue=Queue.AUTOMATION)
     return workflow_id
 
@@ -213,36 +213,36 @@ async def _fire(engine: Engine, content: Json, *, enabled: bool = True) -> tuple
 
 async def retention(engine: Engine) -> str:
     """A sweep that finds nothing to remove."""
-    workflow_id = Family.RETENTION.workflow_id("recorded")
+    workflow_id = WorkflowKind.RETENTION.workflow_id("recorded")
     await engine.client.start_workflow(Retention.run, id=workflow_id, task_queue=Queue.AUTOMATION)
     return workflow_id
 
 
-async def finished_job(engine: Engine, family: Family) -> str:
+async def finished_job(engine: Engine, workflow_kind: WorkflowKind) -> str:
     """A job of three chunks."""
-    return family.workflow_id(await _job(engine, family, to=3))
+    return workflow_kind.workflow_id(await _job(engine, workflow_kind, to=3))
 
 
 async def refused_job(engine: Engine) -> str:
     """A job whose second chunk is refused, reverted part by part."""
-    return Family.EXPORT.workflow_id(await _job(engine, Family.EXPORT, to=REFUSED))
+    return WorkflowKind.EXPORT.workflow_id(await _job(engine, WorkflowKind.EXPORT, to=REFUSED))
 
 
 async def cancelled_job(engine: Engine) -> str:
     """A job cancelled between its chunks."""
-    job_id = await _job(engine, Family.EXPORT, to=ENDLESS)
-    workflow_id = Family.EXPORT.workflow_id(job_id)
+    job_id = await _job(engine, WorkflowKind.EXPORT, to=ENDLESS)
+    workflow_id = WorkflowKind.EXPORT.workflow_id(job_id)
     await asyncio.sleep(1)
     await engine.client.get_workflow_handle(workflow_id).cancel()
     return workflow_id
 
 
-async def _job(engine: Engine, family: Family, to: int) -> uuid.UUID:
+async def _job(engine: Engine, workflow_kind: WorkflowKind, to: int) -> uuid.UUID:
     job_id = new_id()
     async with engine.database.transaction() as work:
         wanted = {"to": to}
         await accept_job(
-            work, engine.actor, family, job_id, new_id(), summary="Recorded", input=wanted
+            work, engine.actor, workflow_kind, job_id, new_id(), summary="Recorded", input=wanted
         )
     return job_id
 
@@ -287,7 +287,10 @@ STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     **TIMER_STORIES,
     **LEGACY_IMPORT_STORIES,
     "legacy-import-everything": everything,
-    **{family.value: partial(finished_job, family=family) for family in JOB_FAMILIES},
+    **{
+        workflow_kind.value: partial(finished_job, workflow_kind=workflow_kind)
+        for workflow_kind in JOB_KINDS
+    },
     "job-refused": refused_job,
     "job-cancelled": cancelled_job,
 }
@@ -317,7 +320,7 @@ async def record(
     for name, content in graphs.items():
         if name not in recorded:
             run = await engine.run(content)
-            workflow_ids[name] = Family.AUTOMATION_RUN.workflow_id(run.id)
+            workflow_ids[name] = WorkflowKind.AUTOMATION_RUN.workflow_id(run.id)
     for name, story in stories.items():
         if name not in recorded:
             workflow_ids[name] = await story(engine)
@@ -351,8 +354,8 @@ async def _closed(handle: WorkflowHandle[Any, Any]) -> None:
 @asynccontextmanager
 async def recorder(*extra: str, mail: MailServer | None = None) -> AsyncIterator[Engine]:
     """An engine on servers of the recorder's own; `extra` as `dev_server` takes it."""
-    families = {family: Recorded() for family in JOB_FAMILIES}
-    counting = patch("cli.families.background.chunks_of", lambda _: families)
+    workflow_kinds = {workflow_kind: Recorded() for workflow_kind in JOB_KINDS}
+    counting = patch("cli.work_handlers.background.chunks_of", lambda _: workflow_kinds)
     with counting, migrated_database("recorder") as url:
         database = Database(url)
         async with (

@@ -7,7 +7,7 @@ from sqlalchemy import delete
 from models.automation.run_operations import commands
 from models.core.base import Id
 from models.people.workspaces import workspace_member
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.run_operations import accept, accept_within, detail, ended, failed_runs
@@ -38,7 +38,7 @@ async def whole(engine: Engine) -> str:
     wanted = {"automationId": str(automation.id)}
     operation_id = await accept(engine, "retry", filter=wanted, rate=4)
     await ended(engine, operation_id)
-    return Family.RUN_OPERATION.workflow_id(operation_id)
+    return WorkflowKind.RUN_OPERATION.workflow_id(operation_id)
 
 
 async def paused(engine: Engine) -> str:
@@ -46,7 +46,7 @@ async def paused(engine: Engine) -> str:
     operation_id = await _begun(engine, 3, SLOW)
     async with engine.database.transaction() as work:
         await commands.pause_operation(work, engine.actor, operation_id)
-    return Family.RUN_OPERATION.workflow_id(operation_id)
+    return WorkflowKind.RUN_OPERATION.workflow_id(operation_id)
 
 
 async def cancelled(engine: Engine) -> str:
@@ -54,12 +54,12 @@ async def cancelled(engine: Engine) -> str:
     operation_id = await _begun(engine, 3, SLOW)
     async with engine.database.transaction() as work:
         await commands.cancel_operation(work, engine.actor, operation_id)
-    return Family.RUN_OPERATION.workflow_id(operation_id)
+    return WorkflowKind.RUN_OPERATION.workflow_id(operation_id)
 
 
 async def cancelled_in_temporal(engine: Engine) -> str:
     """An operation whose execution an operator cancels."""
-    workflow_id = Family.RUN_OPERATION.workflow_id(await _begun(engine, 3, SLOW))
+    workflow_id = WorkflowKind.RUN_OPERATION.workflow_id(await _begun(engine, 3, SLOW))
     await engine.client.get_workflow_handle(workflow_id).cancel()
     return workflow_id
 
@@ -73,14 +73,14 @@ async def denied(engine: Engine) -> str:
         operation_id = await accept_within(work, leaving, "retry", runIds=[str(run_id)])
         this = workspace_member.c.user_id == leaving.user_id
         await work.execute(delete(workspace_member).where(this))
-    return Family.RUN_OPERATION.workflow_id(operation_id)
+    return WorkflowKind.RUN_OPERATION.workflow_id(operation_id)
 
 
 async def long(engine: Engine) -> str:
     """An operation that continues as another execution."""
     operation_id = await _begun(engine, 6, 3)
     await ended(engine, operation_id)
-    return Family.RUN_OPERATION.workflow_id(operation_id)
+    return WorkflowKind.RUN_OPERATION.workflow_id(operation_id)
 
 
 RUN_OPERATION_STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {

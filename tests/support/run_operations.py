@@ -25,7 +25,7 @@ from models.core.pagination import page_request
 from runtime.database import Database, UnitOfWork
 from runtime.ids import new_id
 from runtime.temporal import outbox
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import KEYS, Engine
 from tests.support.patience import found_when
 
@@ -96,7 +96,7 @@ async def has_no_waiting_starts(engine: Engine) -> bool:
     """True once the starts of all runs of the workspace are delivered."""
     place = engine.actor.workspace_id
     async with engine.database.transaction() as work:
-        return not await outbox.waiting_starts(work, place, Family.AUTOMATION_RUN, 1)
+        return not await outbox.waiting_starts(work, place, WorkflowKind.AUTOMATION_RUN, 1)
 
 
 async def replays(engine: Engine) -> Counter[UUID]:

@@ -11,7 +11,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from models.automation.automations.shapes import AutomationDetail
 from models.automation.automations.tables import automation
 from models.core.base import Id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.run_rows import runs_of
@@ -29,22 +29,24 @@ def schedule(**config: Any) -> Json:
     return {"kind": "schedule", **(config or {"cron": SELDOM})}
 
 
-def schedule_id_of(subject_id: Id, family: Family = Family.AUTOMATION_SCHEDULE) -> str:
-    return family.workflow_id(subject_id)
+def schedule_id_of(
+    subject_id: Id, workflow_kind: WorkflowKind = WorkflowKind.AUTOMATION_SCHEDULE
+) -> str:
+    return workflow_kind.workflow_id(subject_id)
 
 
 def handle_of(
-    client: Client, subject_id: Id, family: Family = Family.AUTOMATION_SCHEDULE
+    client: Client, subject_id: Id, workflow_kind: WorkflowKind = WorkflowKind.AUTOMATION_SCHEDULE
 ) -> ScheduleHandle:
-    return client.get_schedule_handle(schedule_id_of(subject_id, family))
+    return client.get_schedule_handle(schedule_id_of(subject_id, workflow_kind))
 
 
 async def described(
-    client: Client, subject_id: Id, family: Family = Family.AUTOMATION_SCHEDULE
+    client: Client, subject_id: Id, workflow_kind: WorkflowKind = WorkflowKind.AUTOMATION_SCHEDULE
 ) -> ScheduleDescription | None:
     """The schedule of an automation, or of something else, or None."""
     try:
-        return await handle_of(client, subject_id, family).describe()
+        return await handle_of(client, subject_id, workflow_kind).describe()
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             return None
@@ -56,13 +58,13 @@ async def until_schedule(
     subject_id: Id,
     condition: Any,
     what: str = "the schedule",
-    family: Family = Family.AUTOMATION_SCHEDULE,
+    workflow_kind: WorkflowKind = WorkflowKind.AUTOMATION_SCHEDULE,
 ) -> ScheduleDescription | None:
     """The schedule, or None, once it satisfies `condition`."""
     found: list[ScheduleDescription | None] = []
 
     async def holds() -> bool:
-        found[:] = [await described(engine.client, subject_id, family)]
+        found[:] = [await described(engine.client, subject_id, workflow_kind)]
         return bool(condition(found[0]))
 
     await eventually(holds, what=what)

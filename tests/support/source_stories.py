@@ -14,7 +14,7 @@ from models.sources.data_source_runs.staging import find_run, unstage
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.queries import CreateDataSource
 from runtime.ids import new_id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.endpoint import Endpoint, never, reply, serving
 from tests.support.engine import Engine
 from tests.support.goods import make_table
@@ -35,7 +35,7 @@ async def _import(engine: Engine, **given: Any) -> str:
     body = ImportSpreadsheet.model_validate({"label": "Recorded", "kind": "inline", **given})
     async with engine.database.transaction() as work:
         run_id = await accept_import(work, engine.actor, new_id(), body)
-    return Family.SPREADSHEET_IMPORT.workflow_id(run_id)
+    return WorkflowKind.SPREADSHEET_IMPORT.workflow_id(run_id)
 
 
 async def refreshed(engine: Engine) -> str:
@@ -47,7 +47,7 @@ async def refreshed(engine: Engine) -> str:
         async with engine.database.transaction() as work:
             await accept_refresh(work, engine.actor, source_id, run_id)
         await _ended(engine, source_id, run_id)
-    return Family.DATA_SOURCE_REFRESH.workflow_id(run_id)
+    return WorkflowKind.DATA_SOURCE_REFRESH.workflow_id(run_id)
 
 
 async def staged_again(engine: Engine) -> str:
@@ -76,7 +76,7 @@ async def staged_again(engine: Engine) -> str:
         await eventually(is_applied)
         async with engine.database.transaction() as work:
             await unstage(work, run_id)
-    return Family.SPREADSHEET_IMPORT.workflow_id(run_id)
+    return WorkflowKind.SPREADSHEET_IMPORT.workflow_id(run_id)
 
 
 async def _source(engine: Engine, endpoint: Endpoint) -> Id:
@@ -107,7 +107,7 @@ async def cancelled(engine: Engine) -> str:
         async with engine.database.transaction() as work:
             await cancel_run(work, engine.actor, source_id, run_id)
         await endpoint.left.wait()
-    return Family.DATA_SOURCE_REFRESH.workflow_id(run_id)
+    return WorkflowKind.DATA_SOURCE_REFRESH.workflow_id(run_id)
 
 
 SOURCE_STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {

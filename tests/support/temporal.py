@@ -10,7 +10,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from cli.supervisor.servers import dynamic_config, temporal_binary
 from runtime.temporal.executions import data_converter
-from runtime.temporal.families import SearchAttribute
+from runtime.temporal.workflow_kinds import SearchAttribute
 
 
 def _options(*extra: str) -> dict[str, Any]:

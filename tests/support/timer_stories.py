@@ -5,13 +5,13 @@ from typing import Any
 
 from sqlalchemy import select
 
-from activities.maintenance.families import describe_execution
+from activities.maintenance.work_handlers import describe_execution
 from models.core.base import Id
 from models.data.time_entries.commands import start_entry, update_entry
 from models.data.time_entries.shapes import StartTimeEntry, TimeEntryDetail, UpdateTimeEntry
 from models.data.time_entries.tables import TimeEntry, time_entry
 from runtime.ids import new_id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 
@@ -49,7 +49,7 @@ async def ended(engine: Engine, entry_id: Id) -> TimeEntry:
 
 async def waits(engine: Engine, entry_id: Id, signals: int = 0) -> None:
     """Wait until the execution of an entry has handled this number of signals, and is idle."""
-    workflow_id = Family.TIMER_DUE.workflow_id(entry_id)
+    workflow_id = WorkflowKind.TIMER_DUE.workflow_id(entry_id)
     handle = engine.client.get_workflow_handle(workflow_id)
 
     async def rests() -> bool:
@@ -69,7 +69,7 @@ async def timer_due(engine: Engine) -> str:
     """A countdown that ends by itself."""
     entry = await start(engine, targetDurationMs=300)
     await ended(engine, entry.id)
-    return Family.TIMER_DUE.workflow_id(entry.id)
+    return WorkflowKind.TIMER_DUE.workflow_id(entry.id)
 
 
 async def timer_moved(engine: Engine) -> str:
@@ -81,7 +81,7 @@ async def timer_moved(engine: Engine) -> str:
     await change(engine, entry.id, action="resume")
     await waits(engine, entry.id, 2)
     await change(engine, entry.id, action="complete")
-    return Family.TIMER_DUE.workflow_id(entry.id)
+    return WorkflowKind.TIMER_DUE.workflow_id(entry.id)
 
 
 TIMER_STORIES: Mapping[str, Callable[[Engine], Awaitable[str]]] = {

@@ -6,7 +6,7 @@ from functools import partial
 
 from models.automation.automation_runs.calls import called_run_id
 from models.core.base import Id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine, Json, by_node, graph, node
 from tests.support.waits import approval, event, held, resume, waiting
 
@@ -22,7 +22,7 @@ def calling(automation_id: Id) -> Json:
 
 
 def _workflow(place: tuple[Id, Id]) -> str:
-    return Family.AUTOMATION_RUN.workflow_id(place[1])
+    return WorkflowKind.AUTOMATION_RUN.workflow_id(place[1])
 
 
 async def approved(engine: Engine) -> str:
@@ -74,7 +74,7 @@ async def called(engine: Engine, *, succeeds: bool) -> str:
     """A called automation that ends by itself."""
     end = node("end", "stop", result="succeeded" if succeeds else "failed")
     other = await engine.publish(graph(end))
-    return Family.AUTOMATION_RUN.workflow_id((await engine.run(calling(other.id))).id)
+    return WorkflowKind.AUTOMATION_RUN.workflow_id((await engine.run(calling(other.id))).id)
 
 
 async def called_and_terminated(engine: Engine) -> str:
@@ -83,7 +83,7 @@ async def called_and_terminated(engine: Engine) -> str:
     place = await waiting(engine, calling(other.id))
     child_id = called_run_id(place[1], "call", "")
     await engine.until(other.id, child_id, lambda run: run.status == "waiting")
-    workflow_id = Family.AUTOMATION_RUN.workflow_id(child_id)
+    workflow_id = WorkflowKind.AUTOMATION_RUN.workflow_id(child_id)
     await engine.client.get_workflow_handle(workflow_id).terminate()
     return _workflow(place)
 
@@ -97,7 +97,7 @@ async def called_elsewhere(engine: Engine) -> str:
     automation = await engine.publish(content)
     run_id = await engine.start(automation.id)
     child_id = called_run_id(run_id, "call", "")
-    workflow_id = Family.AUTOMATION_RUN.workflow_id(child_id)
+    workflow_id = WorkflowKind.AUTOMATION_RUN.workflow_id(child_id)
     await engine.client.start_workflow("Nothing", id=workflow_id, task_queue="nobody")
     await engine.until(
         automation.id, run_id, lambda run: "call" in by_node(run) and run.status == "waiting"

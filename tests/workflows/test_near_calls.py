@@ -4,7 +4,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
 from runtime.temporal.executions import FAIRNESS_HEADER
-from runtime.temporal.families import Family, Queue
+from runtime.temporal.workflow_kinds import Queue, WorkflowKind
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import Engine, graph, node
 
@@ -15,7 +15,7 @@ async def test_a_call_is_on_the_queue_of_its_workflow_and_names_its_workspace(
     server = await serve(reply(200))
     run = await engine.run(graph(node("call", "http_request", url=server.url)))
     assert run.status == "succeeded"
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run.id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run.id))
     events: list[HistoryEvent] = [event async for event in handle.fetch_history_events()]
     (call,) = (
         event.activity_task_scheduled_event_attributes
@@ -23,5 +23,5 @@ async def test_a_call_is_on_the_queue_of_its_workflow_and_names_its_workspace(
         if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
     )
     assert call.task_queue.name == Queue.AUTOMATION
-    key = f"{engine.actor.workspace_id}/{Family.AUTOMATION_RUN}"
+    key = f"{engine.actor.workspace_id}/{WorkflowKind.AUTOMATION_RUN}"
     assert call.header.fields[FAIRNESS_HEADER].data.decode() == key

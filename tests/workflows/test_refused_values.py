@@ -9,7 +9,7 @@ from temporalio.client import WorkflowExecutionStatus
 from activities.automation_runs.runs import RunCache
 from activities.jobs.data_sources import SourcePreviews
 from runtime.database import Database
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.client import Client
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import found_when
@@ -51,7 +51,7 @@ async def test_a_run_whose_transaction_never_succeeds_is_not_repeated_for_ever(
     automation = await engine.publish(graph(node("a", "delay", seconds=0)))
     monkeypatch.setattr(RunCache, "open", load)
     run_id = await engine.start(automation.id)
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
 
     async def status() -> Any:
         try:

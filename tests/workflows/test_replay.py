@@ -9,9 +9,9 @@ from temporalio.client import WorkflowHistory
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer
 
-from cli.families.registry import WORKFLOWS
+from cli.work_handlers.registry import WORKFLOWS
 from runtime.temporal.executions import data_converter
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine, graph, node
 from tests.support.fingerprints import ROOT
 from tests.support.patience import eventually
@@ -63,11 +63,11 @@ async def test_runs_of_this_session_replay(engine: Engine, temporal: WorkflowEnv
     ended = "WorkflowType = 'AutomationRun' AND ExecutionStatus != 'Running'"
 
     async def is_listed() -> bool:
-        own = f"{ended} AND WorkflowId = '{Family.AUTOMATION_RUN.workflow_id(run.id)}'"
+        own = f"{ended} AND WorkflowId = '{WorkflowKind.AUTOMATION_RUN.workflow_id(run.id)}'"
         return (await temporal.client.count_workflows(own)).count == 1
 
     await eventually(is_listed, what="the end in visibility")
     async for listed in temporal.client.list_workflows(ended, limit=OF_THIS_SESSION):
-        assert listed.id.startswith(f"{Family.AUTOMATION_RUN}/")
+        assert listed.id.startswith(f"{WorkflowKind.AUTOMATION_RUN}/")
         handle = temporal.client.get_workflow_handle(listed.id, run_id=listed.run_id)
         await replay(listed.id, await handle.fetch_history())

@@ -23,7 +23,7 @@ from cli.commands import app
 from cli.replay.histories import Execution, followers, golden, read_history, recent_executions
 from models.core.base import Id
 from runtime.ids import new_id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support import forked
 from tests.support.engine import Engine, graph, node
 from tests.support.fingerprints import ROOT
@@ -185,13 +185,13 @@ async def test_a_run_is_replayed_by_its_id_while_open_and_after(engine: Engine) 
     assert (told.code, "is still open." in told.out) == (0, True)
     await engine.cancel(automation.id, run_id)
     await closed(engine, run_id)
-    name = Family.AUTOMATION_RUN.workflow_id(run_id)
+    name = WorkflowKind.AUTOMATION_RUN.workflow_id(run_id)
     told = await workspace("replay", name, address=address_of(engine))
     assert (told.code, "ended as " in told.out) == (0, True)
 
 
 async def closed(engine: Engine, run_id: Id) -> None:
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
 
     async def is_closed() -> bool:
         return (await handle.describe()).close_time is not None
@@ -205,7 +205,7 @@ async def test_after_a_reset_the_execution_is_reported_and_counted_as_its_own(
     automation = await engine.publish(graph(node("pause", "delay", seconds=600)))
     run_id = await engine.start(automation.id)
     await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
-    name = Family.AUTOMATION_RUN.workflow_id(run_id)
+    name = WorkflowKind.AUTOMATION_RUN.workflow_id(run_id)
     [first, *_] = await engine.completed_tasks(run_id)
     reset = await engine.client.workflow_service.reset_workflow_execution(
         ResetWorkflowExecutionRequest(
@@ -406,7 +406,7 @@ async def test_a_gate_passes_when_everything_recent_replays(engine: Engine, para
 @pytest.mark.long
 async def test_a_gate_fails_on_what_this_code_would_not_give(engine: Engine) -> None:
     subject = str(new_id())
-    name = Family.EXPORT.workflow_id(subject)
+    name = WorkflowKind.EXPORT.workflow_id(subject)
     await ended_elsewhere(engine, "Export", subject, name=name)
     told = await gate(engine, "Export")
     assert told.code == 1
@@ -431,9 +431,9 @@ async def test_open_executions_are_judged_before_ended_ones(engine: Engine) -> N
 
     async def are_visible() -> bool:
         count = await engine.client.count_workflows(
-            f"(WorkflowId = '{Family.AUTOMATION_RUN.workflow_id(waits)}'"
+            f"(WorkflowId = '{WorkflowKind.AUTOMATION_RUN.workflow_id(waits)}'"
             " AND ExecutionStatus = 'Running')"
-            f" OR (WorkflowId = '{Family.AUTOMATION_RUN.workflow_id(ended.id)}'"
+            f" OR (WorkflowId = '{WorkflowKind.AUTOMATION_RUN.workflow_id(ended.id)}'"
             " AND ExecutionStatus = 'Completed')"
         )
         return count.count == 2

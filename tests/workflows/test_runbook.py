@@ -16,7 +16,7 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.reconciler import Reconciler
-from cli.families.runs import AutomationRuns
+from cli.work_handlers.runs import AutomationRuns
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.core.base import Id
 from models.messages.deliveries.commands import (
@@ -33,8 +33,8 @@ from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.queries import CreateDataSource
 from runtime.ids import new_id
 from runtime.temporal.executions import search_attributes
-from runtime.temporal.families import Family, Queue
 from runtime.temporal.outbox import Intent, append, outbox
+from runtime.temporal.workflow_kinds import Queue, WorkflowKind
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import VERSION, Engine, by_node, graph, node
 from tests.support.patience import eventually
@@ -86,7 +86,7 @@ class Desk:
 
     async def sweep(self) -> None:
         """The reconciler, without its grace."""
-        await self.engine.delivered(Family.AUTOMATION_RUN)
+        await self.engine.delivered(WorkflowKind.AUTOMATION_RUN)
         database, client = self.engine.database, self.engine.client
         activities = Reconciler(database, client, [AutomationRuns()], grace=timedelta())
         environment = ActivityEnvironment()
@@ -95,7 +95,7 @@ class Desk:
 
     async def executions(self) -> list[WorkflowExecutionStatus | None]:
         """The statuses of all executions of the run's workflow id, the newest first."""
-        query = f"WorkflowId = '{Family.AUTOMATION_RUN.workflow_id(self.run_id)}'"
+        query = f"WorkflowId = '{WorkflowKind.AUTOMATION_RUN.workflow_id(self.run_id)}'"
         found = [one async for one in self.engine.client.list_workflows(query)]
         return [one.status for one in sorted(found, key=lambda one: one.start_time, reverse=True)]
 
@@ -191,7 +191,7 @@ async def test_the_query_of_queues_shows_that_they_have_no_pollers(desk: Desk) -
 async def test_a_look_shows_what_it_is_for(
     desk: Desk, title: str, number: int, words: tuple[str, ...]
 ) -> None:
-    reconcile = Family.MAINTENANCE.workflow_id("reconcile")
+    reconcile = WorkflowKind.MAINTENANCE.workflow_id("reconcile")
     await desk.engine.client.get_schedule_handle(reconcile).trigger()
 
     async def is_shown() -> bool:
@@ -219,7 +219,7 @@ async def test_waiting_work_is_shown_with_its_reason(desk: Desk) -> None:
         await append(
             work,
             intent=Intent.START,
-            family=Family.EXPORT,
+            workflow_kind=WorkflowKind.EXPORT,
             workspace_id=workspace_id,
             subject_id=subject,
         )
@@ -228,8 +228,10 @@ async def test_waiting_work_is_shown_with_its_reason(desk: Desk) -> None:
             .where(outbox.c.subject_id == subject)
             .values(claimed_until=soon, attempts=7)
         )
-        family = Family.DATABASE_DUPLICATE
-        await record_job(work, workspace_id, desk.engine.actor.user_id, family, job_id, subject)
+        workflow_kind = WorkflowKind.DATABASE_DUPLICATE
+        await record_job(
+            work, workspace_id, desk.engine.actor.user_id, workflow_kind, job_id, subject
+        )
         await work.execute(update(job).where(job.c.id == job_id).values(dispatched_at=work.now))
         wanted: dict[str, Any] = {
             **receiver,
@@ -253,14 +255,14 @@ async def test_waiting_work_is_shown_with_its_reason(desk: Desk) -> None:
 
 async def test_an_open_delivery_is_listed_by_its_workspace(desk: Desk) -> None:
     client, workspace_id = desk.engine.client, str(desk.engine.actor.workspace_id)
-    listed = Family.DELIVERY.workflow_id(new_id())
+    listed = WorkflowKind.DELIVERY.workflow_id(new_id())
     # No worker polls its queue, so it stays open.
     handle = await client.start_activity(
         "attempt",
         id=listed,
         task_queue="nobody",
         start_to_close_timeout=timedelta(minutes=1),
-        search_attributes=search_attributes(workspace_id, {}, Family.DELIVERY),
+        search_attributes=search_attributes(workspace_id, {}, WorkflowKind.DELIVERY),
     )
 
     async def is_listed() -> bool:
@@ -334,7 +336,7 @@ async def test_an_execution_that_timed_out_is_closed_by_the_reconciler(
     await engine.client.start_workflow(
         "AutomationRun",
         str(run_id),
-        id=Family.AUTOMATION_RUN.workflow_id(run_id),
+        id=WorkflowKind.AUTOMATION_RUN.workflow_id(run_id),
         task_queue=Queue.AUTOMATION,
         execution_timeout=timedelta(seconds=2),
     )
@@ -400,7 +402,7 @@ async def test_a_reset_run_does_nothing_twice_and_ends(
 
     # And once it has ended, a reset changes nothing any more.
     await desk.run("Reset", 1)
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(desk.run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(desk.run_id))
 
     async def is_closed() -> bool:
         return (await handle.describe()).status is WorkflowExecutionStatus.COMPLETED
@@ -418,7 +420,7 @@ async def test_schedules_are_looked_at_paused_and_triggered(engine: Engine, chec
     automation = await engine.publish(content, triggerConfig=trigger)
     desk = Desk(engine, checkout, automation.id, automation.id)
     handle = engine.client.get_schedule_handle(
-        Family.AUTOMATION_SCHEDULE.workflow_id(automation.id)
+        WorkflowKind.AUTOMATION_SCHEDULE.workflow_id(automation.id)
     )
 
     async def is_there() -> bool:
@@ -430,7 +432,7 @@ async def test_schedules_are_looked_at_paused_and_triggered(engine: Engine, chec
     await eventually(is_there, what="the schedule")
     assert "maintenance/reconcile" in await desk.run("Schedules", 0)
     await desk.run("Schedules", 1)
-    reconcile = engine.client.get_schedule_handle(Family.MAINTENANCE.workflow_id("reconcile"))
+    reconcile = engine.client.get_schedule_handle(WorkflowKind.MAINTENANCE.workflow_id("reconcile"))
     assert not (await reconcile.describe()).schedule.state.paused
     await reconcile.pause()  # as the engine of the tests has it
     await desk.run("Schedules", 2)
@@ -463,7 +465,10 @@ async def test_the_schedule_of_a_data_source_is_triggered(
     async with engine.database.transaction() as work:
         made = await create_data_source(work, engine.actor, CreateDataSource.model_validate(body))
     await until_schedule(
-        engine, made.id, lambda found: found is not None, family=Family.DATA_SOURCE_SCHEDULE
+        engine,
+        made.id,
+        lambda found: found is not None,
+        workflow_kind=WorkflowKind.DATA_SOURCE_SCHEDULE,
     )
     desk = Desk(engine, checkout, made.id, made.id, made.id)
     assert "Goods · refresh" in await desk.run("Schedules", 3)

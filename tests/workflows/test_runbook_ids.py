@@ -1,9 +1,9 @@
-"""The runbook's table of ids names every family that has an execution or a schedule."""
+"""The runbook's table of ids names every workflow kind that has an execution or a schedule."""
 
 import re
 
-from cli.families.registry import ROUTES
-from runtime.temporal.families import Family
+from cli.work_handlers.registry import ROUTES
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.fingerprints import ROOT
 
 _ID = re.compile(r"`([a-z-]+)/[^`]+`")
@@ -15,7 +15,7 @@ def _ids() -> list[str]:
     return _ID.findall(table)
 
 
-def test_every_family_stands_in_the_table_once() -> None:
+def test_every_workflow_kind_stands_in_the_table_once() -> None:
     listed = _ids()
-    assert sorted(listed) == sorted(family.value for family in Family)
-    assert {family.value for family in ROUTES} <= set(listed)
+    assert sorted(listed) == sorted(workflow_kind.value for workflow_kind in WorkflowKind)
+    assert {workflow_kind.value for workflow_kind in ROUTES} <= set(listed)

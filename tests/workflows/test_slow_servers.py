@@ -12,7 +12,7 @@ from activities.jobs.data_sources import SourcePreviews
 from activities.turns import SlotShares
 from cli.worker_process import ACTIVITY_SLOTS, OVERFLOW_SLOTS
 from models.core.lifecycle.commands import RUNNING
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.client import Client
 from tests.support.endpoint import Endpoint, Serve, once, reply
 from tests.support.engine import KEYS, Engine, graph, node
@@ -77,7 +77,7 @@ async def test_a_run_ends_while_providers_that_do_not_answer_are_asked(
     body = {"provider": "webdav", "label": "D", "config": config}
     made = await client.post(f"{space.path}/integrations/connections", json=body)
     connection = made.json()["data"]["id"]
-    at_once = RUNNING[Family.PROVIDER_CALL]
+    at_once = RUNNING[WorkflowKind.PROVIDER_CALL]
     assert at_once > engine.database.connections
     quiet = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     quick = await quiet.publish(graph(node("one", "transform", output={})))

@@ -32,13 +32,13 @@ from models.sources.data_source_runs.acceptance import accept_refresh
 from models.sources.data_source_runs.acceptance import start_request as start_refresh_request
 from models.sources.data_source_runs.queries import run_in_workspace
 from models.sources.data_source_runs.rules import OPEN_RUN as OPEN_REFRESH
-from models.sources.data_source_runs.rules import RunTrigger, family_of
+from models.sources.data_source_runs.rules import RunTrigger, workflow_kind_of
 from models.sources.resource_imports.commands import record_import
 from runtime.database import Database, UnitOfWork
 from runtime.processes import exit_codes
 from runtime.processes.bounded_processes import evaluate_bounded
 from runtime.processes.fault_injection import FaultPoint, inject_fault
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 LONGEST_WAIT = timedelta(days=1)
 """For an automation run whose end a step waits for."""
@@ -422,8 +422,8 @@ async def called_refresh(
     run_id = execution.called_run_id(header.run_id, step.id)
     run = await run_in_workspace(work, header.workspace_id, run_id)
     request = await start_refresh_request(work, run)
-    workspace_id, family = str(header.workspace_id), family_of(run.data_source_id)
-    return CalledRun(str(run_id), workspace_id, dict(request), family, in_line=True)
+    workspace_id, workflow_kind = str(header.workspace_id), workflow_kind_of(run.data_source_id)
+    return CalledRun(str(run_id), workspace_id, dict(request), workflow_kind, in_line=True)
 
 
 async def refresh_end(
@@ -464,10 +464,10 @@ async def called_import(
 ) -> CalledRun:
     """The import a step waits for, as the step's workflow starts it."""
     job_id = execution.called_run_id(header.run_id, step.id)
-    job = await find_job(work, header.workspace_id, Family.RESOURCE_IMPORT, job_id)
+    job = await find_job(work, header.workspace_id, WorkflowKind.RESOURCE_IMPORT, job_id)
     request = dict(start_job_request(job.subject_id, "Import", "action"))
-    workspace_id, family = str(header.workspace_id), Family.RESOURCE_IMPORT
-    return CalledRun(str(job_id), workspace_id, request, family, in_line=True)
+    workspace_id, workflow_kind = str(header.workspace_id), WorkflowKind.RESOURCE_IMPORT
+    return CalledRun(str(job_id), workspace_id, request, workflow_kind, in_line=True)
 
 
 async def import_end(
@@ -475,7 +475,7 @@ async def import_end(
 ) -> Callable[[], invocation.NodeResult] | None:
     """The function that gives the end of the import, or raises its failure; None while open."""
     job_id = execution.called_run_id(header.run_id, step.id)
-    job = await find_job(work, header.workspace_id, Family.RESOURCE_IMPORT, job_id)
+    job = await find_job(work, header.workspace_id, WorkflowKind.RESOURCE_IMPORT, job_id)
     if job.status in OPEN_JOB:
         return None
 

@@ -30,7 +30,7 @@ from runtime.derived_ids import derived_id
 from runtime.errors import NotFoundError
 from runtime.ids import parse_id
 from runtime.processes.fault_injection import FaultPoint, inject_fault
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 OVERDUE = "The attempt timed out, or its worker was lost."
 
@@ -305,7 +305,7 @@ async def _accepted(node: node_execution.GatedNode, parameters: JsonObject) -> P
     else:
         action = await find_action(work, run.workspace_id, action_id)
     request = store.start_request(action_id, store.summary_of(action))
-    called = CalledRun(str(run_id), str(run.workspace_id), dict(request), Family.ACTION_RUN)
+    called = CalledRun(str(run_id), str(run.workspace_id), dict(request), WorkflowKind.ACTION_RUN)
     return ParkReply(NodeState.WAITING, seconds=None, called=called)
 
 

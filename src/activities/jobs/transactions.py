@@ -21,7 +21,7 @@ from models.messages.jobs.store import JobRow, close_job, hold_job, record_failu
 from runtime.database import Database, Transaction, UnitOfWork
 from runtime.errors import PlatformError
 from runtime.processes.fault_injection import FaultPoint, inject_fault
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 DONE, MORE, FAILED = "done", "more", "failed"
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Chunks(ABC):
-    """The work of one family of jobs."""
+    """The work of one kind of jobs."""
 
     @abstractmethod
     async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
@@ -75,11 +75,11 @@ async def ask_outside(work: Transaction, job: JobRow, call: Coroutine[Any, Any, 
 
 
 class JobActivities:
-    """Advancing and ending jobs of every family."""
+    """Advancing and ending jobs of every kind."""
 
-    def __init__(self, database: Database, families: Mapping[Family, Chunks]) -> None:
+    def __init__(self, database: Database, chunks: Mapping[WorkflowKind, Chunks]) -> None:
         self._database = database
-        self._families = families
+        self._chunks = chunks
 
     @activity.defn(name="advance_job")
     async def advance_job(self, job_id: str) -> str:
@@ -114,7 +114,7 @@ class JobActivities:
             return FAILED
 
     async def _chunk(self, work: Transaction, job: JobRow) -> str:
-        chunks = self._families[Family(job.family)]
+        chunks = self._chunks[WorkflowKind(job.workflow_kind)]
         progress = await chunks.advance(work, job)
         if progress is not None:
             await record_progress(work, job.id, progress)
@@ -130,7 +130,7 @@ class JobActivities:
             job = await hold_job(work, Id(job_id))
             if job is None:
                 return CLOSED
-            if not await self._families[Family(job.family)].undo(work, job):
+            if not await self._chunks[WorkflowKind(job.workflow_kind)].undo(work, job):
                 return MORE
             await close_job(work, job.id, JobStatus(status))
             return DONE

@@ -21,7 +21,7 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError
 
-from activities.maintenance import families as maintenance_families
+from activities.maintenance import work_handlers
 from activities.schedules import SCHEDULES, Schedules, note_of, spec_of
 from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus, RunStatus
 from models.automation.automation_runs.tables import automation_run, node_run
@@ -33,34 +33,34 @@ from models.core.schedules.timetables import DesiredSchedule
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
 from runtime.ids import parse_id
-from runtime.temporal.families import Family, SearchAttribute
 from runtime.temporal.outbox import Intent, outbox
+from runtime.temporal.workflow_kinds import SearchAttribute, WorkflowKind
 
 log = structlog.get_logger()
 
 
 async def end_orphans(
-    context: maintenance_families.SweepContext,
-    families: Sequence[maintenance_families.WorkFamily[Any]],
+    context: work_handlers.SweepContext,
+    handlers: Sequence[work_handlers.WorkHandler[Any]],
 ) -> dict[str, int]:
     """Terminate open executions whose row does not exist, cancel those whose row is closed.
 
     A row that closed within the grace is left: its execution may be about to end by itself. Returns
-    the number of terminated executions by the name of the family.
+    the number of terminated executions by the name of their handler.
     """
-    by_workflow = {name.value: family for family in families for name in family.workflows}
-    terminated = dict.fromkeys((family.name for family in families), 0)
+    by_workflow = {name.value: handler for handler in handlers for name in handler.workflows}
+    terminated = dict.fromkeys((handler.name for handler in handlers), 0)
     started_before = (activity.info().started_time - context.grace).isoformat()
     query = f"ExecutionStatus = 'Running' AND StartTime < '{started_before}'"
     async for execution_id, handle in _executions(context.client, query):
         try:
-            family = await _end(context, by_workflow, execution_id, handle)
+            handler = await _end(context, by_workflow, execution_id, handle)
         except RPCError:
             # It has ended meanwhile, or the next sweep comes back to it.
             log.warning("an execution could not be reconciled", workflow=execution_id)
             continue
-        if family is not None:
-            terminated[family.name] += 1
+        if handler is not None:
+            terminated[handler.name] += 1
     return terminated
 
 
@@ -76,36 +76,36 @@ async def _executions(client: Client, query: str) -> AsyncIterator[tuple[str, _H
 
 
 async def _end(
-    context: maintenance_families.SweepContext,
-    known: Mapping[str, maintenance_families.WorkFamily[Any]],
+    context: work_handlers.SweepContext,
+    known: Mapping[str, work_handlers.WorkHandler[Any]],
     execution_id: str,
     handle: _Handle,
-) -> maintenance_families.WorkFamily[Any] | None:
-    """The family of the execution if it was terminated.
+) -> work_handlers.WorkHandler[Any] | None:
+    """The handler of the execution if it was terminated.
 
-    An id is `<family>/<row id>`, and below it are the parts of a run's long loops.
+    An id is `<workflow kind>/<row id>`, and below it are the parts of a run's long loops.
     """
     name, _, rest = execution_id.partition("/")
-    family, row_id = known.get(name), parse_id(rest.partition("/")[0])
-    if family is None or row_id is None:
+    handler, row_id = known.get(name), parse_id(rest.partition("/")[0])
+    if handler is None or row_id is None:
         return None
-    fate = await _fate(context, family, row_id)
+    fate = await _fate(context, handler, row_id)
     if fate is None:
         # Its code could only fail to find its row, so it is not asked to end in order.
         await handle.terminate(reason="No row has this id.")
-        return family
+        return handler
     if fate:
         await handle.cancel()
     return None
 
 
 async def _fate(
-    context: maintenance_families.SweepContext,
-    family: maintenance_families.WorkFamily[Any],
+    context: work_handlers.SweepContext,
+    handler: work_handlers.WorkHandler[Any],
     row_id: Id,
 ) -> bool | None:
     """True when the execution of a row has nothing left to do; None without a row."""
-    kind = family.kind
+    kind = handler.kind
     columns = kind.table.c
     async with context.database.transaction() as work:
         closed = ~kind.is_open & (columns[kind.ended_column] <= work.now - context.grace)
@@ -121,154 +121,150 @@ POISONED = 5
 """Tries of one workflow task after which work is reported: code must change, or be put back."""
 
 _ENDS = {
-    WorkflowExecutionStatus.CANCELED: maintenance_families.AbnormalEnd(
-        maintenance_families.EndKind.CANCELLED, "Cancelled in Temporal."
+    WorkflowExecutionStatus.CANCELED: work_handlers.AbnormalEnd(
+        work_handlers.EndKind.CANCELLED, "Cancelled in Temporal."
     ),
-    WorkflowExecutionStatus.TERMINATED: maintenance_families.AbnormalEnd(
-        maintenance_families.EndKind.FAILED, "Terminated in Temporal."
+    WorkflowExecutionStatus.TERMINATED: work_handlers.AbnormalEnd(
+        work_handlers.EndKind.FAILED, "Terminated in Temporal."
     ),
-    WorkflowExecutionStatus.TIMED_OUT: maintenance_families.AbnormalEnd(
-        maintenance_families.EndKind.TIMED_OUT, "The execution timed out."
+    WorkflowExecutionStatus.TIMED_OUT: work_handlers.AbnormalEnd(
+        work_handlers.EndKind.TIMED_OUT, "The execution timed out."
     ),
-    WorkflowExecutionStatus.COMPLETED: maintenance_families.AbnormalEnd(
-        maintenance_families.EndKind.FAILED, "The execution ended without writing its result."
+    WorkflowExecutionStatus.COMPLETED: work_handlers.AbnormalEnd(
+        work_handlers.EndKind.FAILED, "The execution ended without writing its result."
     ),
 }
-_DIED = maintenance_families.AbnormalEnd(
-    maintenance_families.EndKind.FAILED, "The execution failed."
+_DIED = work_handlers.AbnormalEnd(work_handlers.EndKind.FAILED, "The execution failed.")
+_GONE = work_handlers.AbnormalEnd(
+    work_handlers.EndKind.FAILED, "The execution no longer exists in Temporal."
 )
-_GONE = maintenance_families.AbnormalEnd(
-    maintenance_families.EndKind.FAILED, "The execution no longer exists in Temporal."
-)
-"""For families that cannot continue from their rows."""
+"""For handlers that cannot continue from their rows."""
 
 _REPAIRS = ("restarted", "closed", "poisoned")
 
 
 class Reconciler:
-    """Sweeps over the open rows of all registered families."""
+    """Sweeps over the open rows of all registered handlers."""
 
     def __init__(
         self,
         database: Database,
         client: Client,
-        families: Sequence[maintenance_families.WorkFamily[Any]],
+        handlers: Sequence[work_handlers.WorkHandler[Any]],
         *,
         grace: timedelta = GRACE,
         batch: int = BATCH,
     ) -> None:
-        self._context = maintenance_families.SweepContext(database, client, grace)
-        self._families = families
+        self._context = work_handlers.SweepContext(database, client, grace)
+        self._handlers = handlers
         self._batch = batch
         before = sa.func.now() - grace
         self._look = sa.select(
-            *(_open(each, before).exists().label(each.name) for each in families)
+            *(_open(each, before).exists().label(each.name) for each in handlers)
         )
 
     @activity.defn(name="reconcile_open_work")
     async def reconcile(self) -> dict[str, int]:
-        """One sweep: how often each repair of each family was made.
+        """One sweep: how often each repair of each handler was made.
 
         Safe to repeat: every repair is a conditional update or idempotent by id.
         """
         counts: dict[str, int] = {}
-        # Mostly no family has such rows, which one statement finds out.
+        # Mostly no handler has such rows, which one statement finds out.
         async with self._context.database.reading() as work:
             (have_rows,) = await work.rows(self._look)
-        for family, has_rows in zip(self._families, have_rows, strict=True):
-            swept = await self._sweep(family, has_rows=has_rows)
-            counts |= {f"{family.name}_{repair}": count for repair, count in swept.items()}
-        terminated = await end_orphans(self._context, self._families)
+        for handler, has_rows in zip(self._handlers, have_rows, strict=True):
+            swept = await self._sweep(handler, has_rows=has_rows)
+            counts |= {f"{handler.name}_{repair}": count for repair, count in swept.items()}
+        terminated = await end_orphans(self._context, self._handlers)
         return counts | {f"{name}_terminated": count for name, count in terminated.items()}
 
     async def _sweep(
-        self, family: maintenance_families.WorkFamily[maintenance_families.RowT], *, has_rows: bool
+        self, handler: work_handlers.WorkHandler[work_handlers.RowT], *, has_rows: bool
     ) -> dict[str, int]:
         counts = dict.fromkeys(_REPAIRS, 0)
-        async for row in self._open_rows(family, has_rows=has_rows):
+        async for row in self._open_rows(handler, has_rows=has_rows):
             try:
-                action = await self.repair(family, row)
+                action = await self.repair(handler, row)
             except Exception:
                 # One row's trouble must not keep the sweep from the others.
                 log.exception("a row could not be reconciled", id=str(row.id))
                 continue
             if action is not None:
                 counts[action] += 1
-        for name, repair in family.extras(self._context).items():
+        for name, repair in handler.extras(self._context).items():
             counts[name] = await repair()
         return counts
 
     async def _open_rows(
-        self, family: maintenance_families.WorkFamily[maintenance_families.RowT], *, has_rows: bool
-    ) -> AsyncIterator[maintenance_families.RowT]:
+        self, handler: work_handlers.WorkHandler[work_handlers.RowT], *, has_rows: bool
+    ) -> AsyncIterator[work_handlers.RowT]:
         last: Id | None = None
-        while has_rows and (rows := await self._open_rows_after(family, last)):
+        while has_rows and (rows := await self._open_rows_after(handler, last)):
             for row in rows:
                 yield row
             last = rows[-1].id
 
     async def _open_rows_after(
-        self, family: maintenance_families.WorkFamily[maintenance_families.RowT], last: Id | None
-    ) -> Sequence[maintenance_families.RowT]:
+        self, handler: work_handlers.WorkHandler[work_handlers.RowT], last: Id | None
+    ) -> Sequence[work_handlers.RowT]:
         """The next open rows in the order of their ids, none when there are no more."""
         async with self._context.database.reading() as work:
-            id_ = family.kind.table.c.id
+            id_ = handler.kind.table.c.id
             before = work.now - self._context.grace
-            statement = _open(family, before).order_by(id_).limit(self._batch)
+            statement = _open(handler, before).order_by(id_).limit(self._batch)
             if last is not None:
                 statement = statement.where(id_ > last)
-            return await work.rows(statement, of=family.row)
+            return await work.rows(statement, of=handler.row)
 
     async def repair(
         self,
-        family: maintenance_families.WorkFamily[maintenance_families.RowT],
-        row: maintenance_families.RowT,
+        handler: work_handlers.WorkHandler[work_handlers.RowT],
+        row: work_handlers.RowT,
     ) -> str | None:
         """Make a row and its execution agree; returns the repair, or None."""
-        reason = family.abandoned(row)
+        reason = handler.abandoned(row)
         if reason is not None:
             return await self._close(
-                family,
+                handler,
                 row,
-                maintenance_families.AbnormalEnd(maintenance_families.EndKind.CANCELLED, reason),
+                work_handlers.AbnormalEnd(work_handlers.EndKind.CANCELLED, reason),
             )
-        execution = await family.describe(self._context.client, row)
-        match family.judge(row, execution):
-            case maintenance_families.Verdict.RESTART:
+        execution = await handler.describe(self._context.client, row)
+        match handler.judge(row, execution):
+            case work_handlers.Verdict.RESTART:
                 async with self._context.database.transaction() as work:
-                    await family.restart(work, row, execution)
+                    await handler.restart(work, row, execution)
                 return "restarted"
-            case maintenance_families.Verdict.CLOSE:
+            case work_handlers.Verdict.CLOSE:
                 end = _GONE if execution is None else _ENDS.get(execution.status, _DIED)
-                return await self._close(family, row, end)
+                return await self._close(handler, row, end)
             case _:
                 return None if execution is None else _poisoned(row, execution)
 
     async def _close(
         self,
-        family: maintenance_families.WorkFamily[maintenance_families.RowT],
-        row: maintenance_families.RowT,
-        end: maintenance_families.AbnormalEnd,
+        handler: work_handlers.WorkHandler[work_handlers.RowT],
+        row: work_handlers.RowT,
+        end: work_handlers.AbnormalEnd,
     ) -> str | None:
-        return "closed" if await family.close(self._context, row, end) else None
+        return "closed" if await handler.close(self._context, row, end) else None
 
 
 def _open(
-    family: maintenance_families.WorkFamily[Any], before: datetime | sa.ColumnElement[datetime]
+    handler: work_handlers.WorkHandler[Any], before: datetime | sa.ColumnElement[datetime]
 ) -> sa.Select[Any]:
     """The open rows accepted before a moment, without an undelivered or paused start."""
-    kind, columns = family.kind, family.kind.table.c
+    kind, columns = handler.kind, handler.kind.table.c
     undelivered = sa.exists().where(
         outbox.c.subject_id == columns.id, outbox.c.intent == Intent.START
     )
-    return family.rows().where(
+    return handler.rows().where(
         kind.is_open, columns[kind.accepted_column] < before, ~undelivered, ~is_resting(columns.id)
     )
 
 
-def _poisoned(
-    row: maintenance_families.WorkRow, found: maintenance_families.Execution
-) -> str | None:
+def _poisoned(row: work_handlers.WorkRow, found: work_handlers.Execution) -> str | None:
     """Report work whose workflow task fails again and again; it continues once its code is
     repaired.
     """
@@ -297,7 +293,7 @@ class _ResolvedWait(HostedWait, Protocol):
     undelivered: bool
 
 
-async def resend_signals(context: maintenance_families.SweepContext) -> int:
+async def resend_signals(context: work_handlers.SweepContext) -> int:
     """Signal waits that ended longer ago than `grace` to their executions again; returns their
     number.
 
@@ -309,7 +305,7 @@ async def resend_signals(context: maintenance_families.SweepContext) -> int:
         waits = await _resolved(work, context)
     for workflow_id, hosted in groupby(waits, attrgetter("workflow_id")):
         try:
-            found = await maintenance_families.describe_execution(context.client, workflow_id)
+            found = await work_handlers.describe_execution(context.client, workflow_id)
         except RPCError:
             # The next sweep comes back to it.
             log.warning("an execution could not be asked", workflow=workflow_id)
@@ -322,14 +318,14 @@ async def resend_signals(context: maintenance_families.SweepContext) -> int:
     return resent
 
 
-def _stands_still(wait: _ResolvedWait, found: maintenance_families.Execution | None) -> bool:
+def _stands_still(wait: _ResolvedWait, found: work_handlers.Execution | None) -> bool:
     if found is None or not found.sleeps:
         return False
     return wait.undelivered or not found.busy
 
 
 async def _resolved(
-    work: UnitOfWork, context: maintenance_families.SweepContext
+    work: UnitOfWork, context: work_handlers.SweepContext
 ) -> Sequence[_ResolvedWait]:
     """The resolved waits of runs that may be stuck, grouped by execution."""
     before = work.now - context.grace
@@ -389,9 +385,9 @@ class ScheduleMaintenance:
     async def reconcile_schedules(self) -> dict[str, int]:
         """One sweep. Safe to repeat: a schedule that is right is left alone."""
         counts = {"synchronized": 0, "removed": 0}
-        listed = await self._listed([family.kind.family for family in SCHEDULES.values()])
-        for family in SCHEDULES.values():
-            await self._sweep(family.kind, listed, counts)
+        listed = await self._listed(list(SCHEDULES))
+        for registered in SCHEDULES.values():
+            await self._sweep(registered.kind, listed, counts)
         for schedule_id in listed:
             if parse_id(schedule_id.rpartition("/")[2]) is not None:
                 with _one_at_a_time(schedule_id):
@@ -400,10 +396,10 @@ class ScheduleMaintenance:
         return counts
 
     async def _sweep(self, kind: ScheduleTable, listed: Listed, counts: dict[str, int]) -> None:
-        """Compare the rows of a family with `listed`, and leave schedules without a row in it."""
+        """Compare the rows of a kind with `listed`, and leave schedules without a row in it."""
         turn = int(activity.info().started_time.timestamp()) // TURN_SECONDS % TURNS
         async for row in self._desired(kind):
-            schedule_id = kind.family.workflow_id(row.id)
+            schedule_id = kind.workflow_kind.workflow_id(row.id)
             found = listed.pop(schedule_id, None)
             with _one_at_a_time(schedule_id):
                 wanted = kind.read(row)
@@ -412,9 +408,9 @@ class ScheduleMaintenance:
                     await self._schedules.synchronize(schedule_id)
                     counts["synchronized"] += 1
 
-    async def _listed(self, families: Sequence[Family]) -> Listed:
-        """The schedules of the families that Temporal lists, by their ids."""
-        names = ", ".join(f"'{family}'" for family in families)
+    async def _listed(self, kinds: Sequence[WorkflowKind]) -> Listed:
+        """The schedules of the kinds that Temporal lists, by their ids."""
+        names = ", ".join(f"'{kind}'" for kind in kinds)
         query = f"{SearchAttribute.RUN_KIND} IN ({names})"
         listed: Listed = {}
         async for found in await self._client.list_schedules(query):

@@ -18,14 +18,14 @@ from models.tables import metadata
 from runtime.database import Work
 from runtime.postgresql.schema import is_among, listed, skip_scan
 from runtime.postgresql.statements import PreparedStatement
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import ANEW, WEIGHT, Intent, Outbox, outbox
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 _COUNTED = [kind for kind in executed_tables(metadata) if kind.takes_places]
 
 
 def under_way() -> sa.CompoundSelect[Any]:
-    """The number of each family of each workspace that has any.
+    """The number of each workflow kind of each workspace that has any.
 
     Automation runs count while they run. Other work counts from the moment at which its start is
     claimed, which its row keeps, until it is closed.
@@ -46,9 +46,12 @@ def _open(kind: WorkTable) -> sa.TextClause:
 
 
 def _numbers(kind: WorkTable) -> sa.Select[Any]:
-    workspace_id, family = kind.table.c.workspace_id, kind.family_of_row.label("family")
+    workspace_id, workflow_kind = (
+        kind.table.c.workspace_id,
+        kind.workflow_kind_of_row.label("workflow_kind"),
+    )
     number = sa.func.count().label("number")
-    return sa.select(workspace_id, family, number).group_by(workspace_id, family)
+    return sa.select(workspace_id, workflow_kind, number).group_by(workspace_id, workflow_kind)
 
 
 def dispatching(claimed: sa.CTE) -> list[sa.Update]:
@@ -71,7 +74,7 @@ def _dispatching(table: sa.Table, starts: sa.Select[Any]) -> sa.Update:
     return sa.update(table).where(is_among(table.c.id, these)).values(dispatched_at=sa.func.now())
 
 
-LINE = (outbox.c.workspace_id, outbox.c.intent, outbox.c.family)
+LINE = (outbox.c.workspace_id, outbox.c.intent, outbox.c.workflow_kind)
 """The key of a line, in the order of the index."""
 
 
@@ -92,14 +95,16 @@ def lines() -> sa.CTE:
     )
     of_all = sa.select(sa.func.count()).select_from(starts).scalar_subquery()
     is_start = line.c.intent == Intent.START
-    is_run = is_start & (line.c.family == Family.AUTOMATION_RUN)
+    is_run = is_start & (line.c.workflow_kind == WorkflowKind.AUTOMATION_RUN)
     not_begun = sa.case((is_run, of_workspace), else_=0)
     until_end = caps.c.cap - sa.func.coalesce(busy.c.number, 0) - not_begun
     room_of_all = sa.bindparam("starts", type_=sa.Integer) - of_all
     until_begin = sa.func.least(
         sa.bindparam("of_one", type_=sa.Integer) - of_workspace, room_of_all
     )
-    of_line = (busy.c.workspace_id == line.c.workspace_id) & (busy.c.family == line.c.family)
+    of_line = (busy.c.workspace_id == line.c.workspace_id) & (
+        busy.c.workflow_kind == line.c.workflow_kind
+    )
     return (
         sa.select(
             *line.c,
@@ -110,7 +115,7 @@ def lines() -> sa.CTE:
         )
         .select_from(line)
         .outerjoin(busy, of_line)
-        .outerjoin(caps, caps.c.family == line.c.family)
+        .outerjoin(caps, caps.c.workflow_kind == line.c.workflow_kind)
         .cte("lines")
     )
 
@@ -128,18 +133,22 @@ def _started() -> sa.CTE:
 
 
 def _caps() -> sa.TableValuedAlias:
-    families, caps = (
-        sa.bindparam("families", type_=sa.ARRAY(sa.Text)),
+    workflow_kinds, caps = (
+        sa.bindparam("workflow_kinds", type_=sa.ARRAY(sa.Text)),
         sa.bindparam("caps", type_=sa.ARRAY(sa.Integer)),
     )
-    return sa.func.unnest(families, caps).table_valued("family", "cap").render_derived("caps")
+    return (
+        sa.func.unnest(workflow_kinds, caps)
+        .table_valued("workflow_kind", "cap")
+        .render_derived("caps")
+    )
 
 
 CLAIM = timedelta(seconds=10)
 """Time after which the rows of a relay that never came back are claimed again."""
 
 Line = tuple[Id, str, str]
-"""The workspace, intent and family of a line."""
+"""The workspace, intent and workflow kind of a line."""
 BEFORE_ALL: Line = (Id(int=0), "", "")
 
 
@@ -153,8 +162,8 @@ class Limits:
     """Runs that this relay has started and that have not begun."""
     ahead: int
     """Runs that are claimed ahead by all workspaces, while several start runs."""
-    running: Mapping[Family, int]
-    """The number of running executions, by family, from which a workspace starts no more of it."""
+    running: Mapping[WorkflowKind, int]
+    """The number of running executions of a kind from which a workspace starts no more."""
 
     def of_one(self, workspaces: int) -> int:
         """The runs that one of these `workspaces`, which all start runs, may have claimed and not
@@ -173,7 +182,7 @@ class Claim:
     waits_for_begin: bool
     """A start was left because too many runs have not begun."""
     waits_for_end: bool
-    """A start was left because its workspace runs as many of its family as it may."""
+    """A start was left because its workspace runs as many of its workflow kind as it may."""
 
 
 class _ClaimedRow:
@@ -205,13 +214,13 @@ async def claim(
             "limit": limits.rows,
             "starts": limits.starting,
             "of_one": of_one,
-            "families": [family.value for family in limits.running],
+            "workflow_kinds": [workflow_kind.value for workflow_kind in limits.running],
             "caps": list(limits.running.values()),
             "not_begun": not_begun,
             "delivered": delivered,
             "after_workspace": after[0],
             "after_intent": after[1],
-            "after_family": after[2],
+            "after_workflow_kind": after[2],
         },
     )
     rows = typing.cast("Sequence[Outbox]", [row for row in records if row.id is not None])
@@ -238,7 +247,7 @@ def _starting_run(claimed: sa.CTE) -> LateralFromClause:
         .where(
             run.id == claimed.c.subject_id,
             claimed.c.intent == Intent.START,
-            claimed.c.family == Family.AUTOMATION_RUN,
+            claimed.c.workflow_kind == WorkflowKind.AUTOMATION_RUN,
             run.status == RunStatus.QUEUED.value,
             run.started_at.is_(None),
             size < MOST_READ,
@@ -333,7 +342,7 @@ def _chosen(heads: sa.CTE) -> sa.CTE:
     after = sa.tuple_(
         sa.bindparam("after_workspace", type_=sa.Uuid),
         sa.bindparam("after_intent", type_=sa.Text),
-        sa.bindparam("after_family", type_=sa.Text),
+        sa.bindparam("after_workflow_kind", type_=sa.Text),
     )
     order = (heads.c.turn, line <= after, *(heads.c[column.name] for column in LINE))
     among = sa.func.row_number().over(partition_by=heads.c.is_run, order_by=order)

@@ -34,8 +34,8 @@ from runtime.observability.tracing import caused_by
 from runtime.processes.bounded_processes import room_to_evaluate
 from runtime.processes.fault_injection import FaultPoint, inject_fault
 from runtime.temporal.executions import fairness, search_attributes
-from runtime.temporal.families import RESTARTS_IN_MEMO, Family, memo_of
 from runtime.temporal.outbox import Intent, Outbox, outbox
+from runtime.temporal.workflow_kinds import RESTARTS_IN_MEMO, WorkflowKind, memo_of
 
 LOST_SECONDS = 2.0
 """After this time a run that has not begun no longer keeps others from starting."""
@@ -227,7 +227,7 @@ class Standalone:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The start of a family: its workflow by type name, and the queue of its workflow tasks.
+    """The start of a workflow kind: its workflow by type name, and the queue of its workflow tasks.
 
     What is `standalone` has a workflow for executions that began before it was.
     """
@@ -241,7 +241,7 @@ class ExecutionDeliveries:
     """Starts, signals and cancels executions."""
 
     def __init__(
-        self, client: Client, routes: Mapping[Family, Route], *, eager: bool = True
+        self, client: Client, routes: Mapping[WorkflowKind, Route], *, eager: bool = True
     ) -> None:
         self._client = client
         self._routes = routes
@@ -264,7 +264,7 @@ class ExecutionDeliveries:
         if row.request.get("child"):
             return
         inject_fault(FaultPoint.AFTER_COMMIT_BEFORE_START, row.subject_id)
-        route = self._routes[Family(row.family)]
+        route = self._routes[WorkflowKind(row.workflow_kind)]
         with caused_by(row.request):
             if route.standalone is None:
                 await self._start_workflow(row, route)
@@ -273,7 +273,7 @@ class ExecutionDeliveries:
         inject_fault(FaultPoint.AFTER_START_BEFORE_MARK, row.subject_id)
 
     async def _start_workflow(self, row: Outbox, route: Route) -> None:
-        family, restarts = Family(row.family), row.request.get(RESTARTS_IN_MEMO)
+        workflow_kind, restarts = WorkflowKind(row.workflow_kind), row.request.get(RESTARTS_IN_MEMO)
         with contextlib.suppress(WorkflowAlreadyStartedError):
             await self._client.start_workflow(
                 route.workflow,
@@ -288,13 +288,15 @@ class ExecutionDeliveries:
                 request_eager_start=self._eager,
                 start_signal=row.request.get("signal"),
                 static_summary=row.request.get("summary"),
-                priority=fairness(row.workspace_id, family, row.request.get("weight", 1)),
-                search_attributes=search_attributes(str(row.workspace_id), row.request, family),
+                priority=fairness(row.workspace_id, workflow_kind, row.request.get("weight", 1)),
+                search_attributes=search_attributes(
+                    str(row.workspace_id), row.request, workflow_kind
+                ),
                 rpc_timeout=START_TIMEOUT,
             )
 
     async def _start_activity(self, row: Outbox, alone: Standalone) -> None:
-        family, restarts = Family(row.family), row.request.get(RESTARTS_IN_MEMO)
+        workflow_kind, restarts = WorkflowKind(row.workflow_kind), row.request.get(RESTARTS_IN_MEMO)
         with contextlib.suppress(ActivityAlreadyStartedError):
             await self._client.start_activity(
                 alone.activity,
@@ -311,8 +313,10 @@ class ExecutionDeliveries:
                 heartbeat_timeout=alone.heartbeat,
                 retry_policy=alone.retry,
                 summary=row.request.get("summary"),
-                priority=fairness(row.workspace_id, family),
-                search_attributes=search_attributes(str(row.workspace_id), row.request, family),
+                priority=fairness(row.workspace_id, workflow_kind),
+                search_attributes=search_attributes(
+                    str(row.workspace_id), row.request, workflow_kind
+                ),
                 rpc_timeout=START_TIMEOUT,
             )
 
@@ -326,7 +330,7 @@ class ExecutionDeliveries:
 
     async def cancel(self, row: Outbox) -> None:
         """Cancel an execution; one that never started or has ended needs none."""
-        if self._routes[Family(row.family)].standalone is not None:
+        if self._routes[WorkflowKind(row.workflow_kind)].standalone is not None:
             alone = self._client.get_activity_handle(_execution_id(row))
             with _ignoring_not_found():
                 await alone.cancel(rpc_timeout=START_TIMEOUT)
@@ -337,7 +341,9 @@ class ExecutionDeliveries:
 
 
 def _execution_id(row: Outbox) -> str:
-    return Family(row.family).workflow_id(row.subject_id, row.request.get("execution", ""))
+    return WorkflowKind(row.workflow_kind).workflow_id(
+        row.subject_id, row.request.get("execution", "")
+    )
 
 
 @contextlib.contextmanager
@@ -360,7 +366,7 @@ AHEAD = 10
 """Runs that several workspaces together have claimed, of which each starts one after the other."""
 DELETION_SECONDS = 0.05
 """A delivered row stays for this time, and is deleted together with later ones."""
-_OF_ONE_STEP = frozenset({Family.DELIVERY, Family.TIMER_DUE})
+_OF_ONE_STEP = frozenset({WorkflowKind.DELIVERY, WorkflowKind.TIMER_DUE})
 LONGEST_BACKOFF = timedelta(seconds=5)
 LIMITS = Limits(BATCH, STARTING, AHEAD, RUNNING)
 
@@ -423,9 +429,9 @@ class Relay(Loop):
             await self._wait()
 
     def _note_start(self, row: Outbox) -> None:
-        if row.family == Family.AUTOMATION_RUN:
+        if row.workflow_kind == WorkflowKind.AUTOMATION_RUN:
             self._starts.started(row.subject_id, row.workspace_id, claimed_header(row))
-        elif row.family not in _OF_ONE_STEP:
+        elif row.workflow_kind not in _OF_ONE_STEP:
             self._starts.started_other(row.workspace_id)
 
     async def _wait(self) -> None:
@@ -460,7 +466,7 @@ class Relay(Loop):
             )
         if batch.rows:
             last = batch.rows[-1]
-            self._last_line = (last.workspace_id, last.intent, last.family)
+            self._last_line = (last.workspace_id, last.intent, last.workflow_kind)
         # Only now: a claim that failed has deleted none of them.
         del self._delivered[: len(delivered)]
         self._starts.end_claim(

@@ -81,5 +81,5 @@ def print_changes(changes: Json, *, as_json: bool) -> None:
     for message in changes["messages"]:
         say(terminal(), f"Sends {message['count']} by {message['channel']}.")
     for work in changes["work"]:
-        say(terminal(), f"{work['intent'].capitalize()}: {work['count']} {work['family']}.")
+        say(terminal(), f"{work['intent'].capitalize()}: {work['count']} {work['workflow_kind']}.")
     say(terminal(), "Dry run. Nothing was changed.")

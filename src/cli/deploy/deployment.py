@@ -21,7 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.console import say, terminal
 from cli.polling import recent_pollers
-from runtime.temporal.families import Queue
+from runtime.temporal.workflow_kinds import Queue
 
 RPC_TIMEOUT = timedelta(seconds=10)
 

@@ -24,8 +24,8 @@ from temporalio.worker import WorkerDeploymentConfig
 
 from cli.console import StartError, complain
 from cli.deploy.deployment import RPC_TIMEOUT, Build, Deployment, Routing, State
-from cli.families.registry import PINNED
 from cli.replay.verdicts import Outcome, Verdict, replay_listed
+from cli.work_handlers.registry import PINNED
 from runtime.configuration.sections import DeploymentSettings, WorkerVersions
 from runtime.configuration.settings import SettingsError
 

@@ -17,10 +17,10 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from typing_extensions import override
 
 from activities.database_errors import FinalErrorInterceptor
-from cli.families.registry import registrations_of
 from cli.quarantine import process
 from cli.quarantine.process import Pipe, receive
 from cli.shutdown import background, bound_memory
+from cli.work_handlers.registry import registrations_of
 from cli.worker_parts import open_parts
 from models.registrations import register_models
 from runtime.configuration.settings import Settings, load_settings

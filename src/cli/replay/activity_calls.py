@@ -17,7 +17,7 @@ from activities.automation_runs.waits import BEGINNINGS
 from activities.data_source_runs.steps import CONTINUE, STAGE_AGAIN, DataSourceRunActivities
 from activities.parts import Parts
 from activities.sources.fetchers import Fetchers
-from cli.families.registry import registrations_of
+from cli.work_handlers.registry import registrations_of
 from models.automation.action_runs.rules import StepStatus
 from models.automation.automation_runs.node_writes import RecordedNode
 from models.automation.automation_runs.rules import NodeError, NodeStatus

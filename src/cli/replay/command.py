@@ -150,12 +150,12 @@ def _reexecute(state_dir: Path, run: str, node: str, options: "Options") -> bool
 async def _named(
     state_dir: Path, address: str | None, name: str, execution: str | None, *, children: bool
 ) -> "list[WorkflowHistory]":
-    from cli.replay.histories import choose_execution, family_of, read_history, temporal_of
+    from cli.replay.histories import choose_execution, read_history, temporal_of, workflow_kind_of
 
     if name.endswith(".json") or await asyncio.to_thread(Path(name).is_file):
         return [await asyncio.to_thread(read_history, Path(name))]
     client = await temporal_of(state_dir, address)
-    return await family_of(
+    return await workflow_kind_of(
         client, await choose_execution(client, name, execution), children=children
     )
 

@@ -32,10 +32,10 @@ from temporalio.worker import (
 from typing_extensions import override
 
 from cli.console import say, terminal
-from cli.families.registry import WORKFLOWS
 from cli.replay import verdicts as replay_verdicts
 from cli.replay.histories import Execution, fetch_history
 from cli.replay.reexecution import SKIPPED
+from cli.work_handlers.registry import WORKFLOWS
 
 if TYPE_CHECKING:
     from cli.replay.reexecution import End, Reexecution

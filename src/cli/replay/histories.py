@@ -20,7 +20,7 @@ from runtime.clock import utc_now
 from runtime.configuration.settings import SettingsError, TemporalSettings, load_temporal_settings
 from runtime.ids import parse_id
 from runtime.temporal.client import connect
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 _PATIENCE = 5.0
 """Seconds until a Temporal that does not answer counts as away."""
@@ -59,7 +59,11 @@ async def choose_execution(client: Client, name: str, execution_id: str | None =
     Raises HistoryUnavailableError.
     """
     subject = parse_id(name)
-    candidates = [name] if subject is None else [family.workflow_id(subject) for family in Family]
+    candidates = (
+        [name]
+        if subject is None
+        else [workflow_kind.workflow_id(subject) for workflow_kind in WorkflowKind]
+    )
     for workflow_id in candidates:
         execution = Execution(workflow_id, execution_id)
         if await _exists(client, execution):
@@ -79,7 +83,7 @@ async def fetch_history(client: Client, execution: Execution) -> WorkflowHistory
         raise HistoryUnavailableError(_GONE.format(name=execution.workflow_id)) from None
 
 
-async def family_of(
+async def workflow_kind_of(
     client: Client, execution: Execution, *, children: bool
 ) -> list[WorkflowHistory]:
     """The history of an execution; with its children's, theirs, and what each continued as."""

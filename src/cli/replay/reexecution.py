@@ -37,7 +37,7 @@ from models.automation.automations.rules.planner.plan import PlanEdge, reached
 from models.automation.automations.rules.planner.protocol import loop_of, own_scopes
 from models.core.base import Id, JsonObject
 from models.registrations import register_models
-from models.sources.data_source_runs.rules import Stage, family_of
+from models.sources.data_source_runs.rules import Stage, workflow_kind_of
 from models.sources.data_source_runs.tables import SourceRunRow, recorded_run, reopen_source_run
 from runtime.configuration.resources import platform_policy
 from runtime.configuration.settings import Settings
@@ -48,7 +48,7 @@ from runtime.outbound.mail import MailClient
 from runtime.processes import bounded_processes
 from runtime.rehearsal import RehearsalDatabase, rehearsal
 from runtime.temporal.client import connect
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 _TIMEOUT = timedelta(days=1)
 
@@ -158,7 +158,7 @@ class _Executor:
             own = activity_calls.code_of_kind(parts, node.node_kind)
             doing = activity_calls.NodeActivities(parts, node)
             await self._do(
-                doing.execute, own, Family.AUTOMATION_RUN.workflow_id(run_id), node.attempt
+                doing.execute, own, WorkflowKind.AUTOMATION_RUN.workflow_id(run_id), node.attempt
             )
         async with self._database.reading() as work:
             rows = await node_writes.recorded_nodes(work, run_id)
@@ -192,7 +192,9 @@ class _Executor:
                 if kind in CALLS
                 else activity_calls.code_of_kind(parts, node_kind(kind))
             )
-            await self._do(execute, own, Family.ACTION_RUN.workflow_id(step.run_id), step.attempt)
+            await self._do(
+                execute, own, WorkflowKind.ACTION_RUN.workflow_id(step.run_id), step.attempt
+            )
         async with self._database.reading() as reading:
             rows = await action_run_execution.recorded_steps(reading, step.run_id)
         now = next(row for row in rows if row.step_id == step.step_id)
@@ -217,7 +219,7 @@ class _Executor:
                 await reopen_source_run(work, run, {**run.plan, "config": config})
             steps = DataSourceRunActivities(self._database, self._store, parts.fetchers)
             last = Stage(self._request.node)
-            workflow_id = family_of(run.data_source_id).workflow_id(run.id)
+            workflow_id = workflow_kind_of(run.data_source_id).workflow_id(run.id)
             await self._do(
                 lambda: activity_calls.execute_stages(steps, run.id, last),
                 activity_calls.CODE_OF_STAGES,

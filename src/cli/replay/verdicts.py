@@ -24,10 +24,10 @@ from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, Telemetr
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
-from cli.families.registry import WORKFLOWS
 from cli.replay import histories as replay_histories
+from cli.work_handlers.registry import WORKFLOWS
 from runtime.temporal.executions import data_converter
-from runtime.temporal.families import Queue
+from runtime.temporal.workflow_kinds import Queue
 from workflows.runners import sandboxed_runner
 
 _LOCAL_ACTIVITY, _PATCH = "core_local_activity", "core_patch"

@@ -32,7 +32,7 @@ from temporalio.service import ConnectConfig, RPCError, ServiceClient
 from cli.console import StartError, missing_extra
 from cli.supervisor.state import LOOPBACK, StateDir
 from cli.supervisor.supervisor import Service, await_end
-from runtime.temporal import families
+from runtime.temporal import workflow_kinds
 
 _ONE_PARTITION = (
     "matching.numTaskqueueReadPartitions=1",
@@ -68,7 +68,9 @@ def temporal_service(state: StateDir, ports: Mapping[str, int]) -> Service:
     command += [f"--{name}={value}" for name, value in options.items()]
     # Without these two pragmas the throughput of a file-backed server halves.
     command += ["--sqlite-pragma=journal_mode=WAL", "--sqlite-pragma=synchronous=NORMAL"]
-    command += [f"--search-attribute={name.value}=Keyword" for name in families.SearchAttribute]
+    command += [
+        f"--search-attribute={name.value}=Keyword" for name in workflow_kinds.SearchAttribute
+    ]
     settings = (*dynamic_config(), *_ONE_PARTITION, *_QUIET)
     command += [f"--dynamic-config-value={pair}" for pair in settings]
     return Service(

@@ -87,7 +87,7 @@ def complete(_context: object, _revision: object, scripts: list[MigrationScript]
             table.info.clear()
             if kind is not None:
                 upgrades.ops.append(Statements(status_triggers.creating(kind)))
-                if kind.family is not None:
+                if kind.workflow_kind is not None:
                     upgrades.ops.append(Statements(status_triggers.counting(kind)))
                 downgrades.ops.append(Statements(status_triggers.dropping(kind)))
 

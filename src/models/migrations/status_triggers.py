@@ -40,11 +40,13 @@ CREATE TRIGGER {name} BEFORE UPDATE OF status ON {table}
 def counting(kind: WorkTable) -> str:
     """The statements that make the trigger which counts the ends of a table's work (ADR 0136)."""
     table, end = kind.table.name, kind.ended_column
-    family, executed = (_of_new_row(kind, one) for one in (kind.family_of_row, kind.executed))
+    workflow_kind, executed = (
+        _of_new_row(kind, one) for one in (kind.workflow_kind_of_row, kind.executed)
+    )
     return f"""
 CREATE FUNCTION {table}_count_end() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO ended_work (kind, status, number) VALUES ({family}, NEW.status, 1);
+    INSERT INTO ended_work (kind, status, number) VALUES ({workflow_kind}, NEW.status, 1);
     RETURN NULL;
 END
 $$;
@@ -64,7 +66,9 @@ def _of_new_row(kind: WorkTable, expression: ColumnElement[Any]) -> str:
 
 def dropping(kind: WorkTable) -> str:
     """The statement after which nothing is left of them, once the table is gone."""
-    counting = f"; DROP FUNCTION {kind.table.name}_count_end()" if kind.family is not None else ""
+    counting = (
+        f"; DROP FUNCTION {kind.table.name}_count_end()" if kind.workflow_kind is not None else ""
+    )
     return f"DROP FUNCTION {_name(kind)}(){counting}"
 
 

@@ -28,7 +28,7 @@ from runtime import base64url, errors
 from runtime.crypto import KeyRing, fingerprint
 from runtime.database import UnitOfWork
 from runtime.postgresql.schema import Timestamp, same_workspace, table_of
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class CallKind(StrEnum):
@@ -265,9 +265,9 @@ async def asked_by(
 
     Raises NotFoundError for the call of anyone else.
     """
-    call = await own_job(work, actor, Family.PROVIDER_CALL, call_id)
+    call = await own_job(work, actor, WorkflowKind.PROVIDER_CALL, call_id)
     if call.subject_id != connection_id or call.input["kind"] != kind.value:
-        raise errors.NotFoundError(Family.PROVIDER_CALL.value.replace("-", " "))
+        raise errors.NotFoundError(WorkflowKind.PROVIDER_CALL.value.replace("-", " "))
     question: core_base.JsonObject = call.input["question"]
     return question
 
@@ -285,7 +285,9 @@ async def forget_call(work: UnitOfWork, actor: Actor, call_id: core_base.Id) -> 
 
 async def purge_calls(work: UnitOfWork) -> int:
     """Remove a batch of calls that ended an hour ago. Returns the number of removed rows."""
-    return await purge_jobs(work, work.now - OUTCOME_LIFETIME, family=Family.PROVIDER_CALL)
+    return await purge_jobs(
+        work, work.now - OUTCOME_LIFETIME, workflow_kind=WorkflowKind.PROVIDER_CALL
+    )
 
 
 def resource_reference(resource: resources.ProviderResource) -> core_base.JsonObject:
@@ -304,7 +306,7 @@ async def _accept(
     await accept_job(
         work,
         actor,
-        Family.PROVIDER_CALL,
+        WorkflowKind.PROVIDER_CALL,
         call_id,
         connection.id,
         summary=f"{kind.value.title()} · {connection.provider.value}",
@@ -315,7 +317,7 @@ async def _accept(
 async def _outcome(
     work: UnitOfWork, actor: Actor, call_id: core_base.Id, *, last: bool
 ) -> core_base.JsonObject | None:
-    found = await find_job(work, actor.workspace_id, Family.PROVIDER_CALL, call_id)
+    found = await find_job(work, actor.workspace_id, WorkflowKind.PROVIDER_CALL, call_id)
     if found.status == JobStatus.SUCCEEDED:
         return found.result
     if found.status not in OPEN_JOB:

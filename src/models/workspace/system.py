@@ -15,8 +15,8 @@ from models.messages.events.store import waiting_events
 from runtime.database import UnitOfWork, Work
 from runtime.postgresql.schema import Timestamp, table_of
 from runtime.postgresql.statements import PreparedStatement
-from runtime.temporal.families import Queue
 from runtime.temporal.outbox import outbox
+from runtime.temporal.workflow_kinds import Queue
 
 BEAT_SECONDS = 5.0
 """The seconds between two signs of a worker process that it is there."""

@@ -15,7 +15,7 @@ from models.people.workspaces import WorkspaceBody, get_workspace
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class CreateWorkspaceExport(Input):
@@ -67,7 +67,7 @@ async def workspace_export(
     work: UnitOfWork, actor: Actor, export_id: Id, keys: KeyRing
 ) -> WorkspaceExport:
     """An export of the workspace. Raises `NotFoundError`."""
-    found = await jobs.find_job(work, actor.workspace_id, Family.WORKSPACE_EXPORT, export_id)
+    found = await jobs.find_job(work, actor.workspace_id, WorkflowKind.WORKSPACE_EXPORT, export_id)
     file = None
     if found.status == JobStatus.SUCCEEDED:
         file = await stored_file(work, actor.workspace_id, found.id, keys)
@@ -78,7 +78,7 @@ async def list_workspace_exports(
     work: UnitOfWork, actor: Actor, page: PageRequest
 ) -> WorkspaceExportList:
     """The exports of the workspace, newest first, without their files."""
-    rows = jobs.jobs_of(actor.workspace_id, Family.WORKSPACE_EXPORT, *jobs.JOB)
+    rows = jobs.jobs_of(actor.workspace_id, WorkflowKind.WORKSPACE_EXPORT, *jobs.JOB)
     found = await page.descending(work, rows, jobs.JOB.id, of=jobs.JobRow)
     return WorkspaceExportList.of(found, lambda row: _shown(row, None))
 
@@ -98,7 +98,7 @@ def _shown(found: jobs.JobRow, file: StoredFile | None) -> WorkspaceExport:
     )
 
 
-_FAMILY = Family.WORKSPACE_EXPORT
+_WORKFLOW_KIND = WorkflowKind.WORKSPACE_EXPORT
 _TRIES = 5
 """Looks for the open export: one that was in the way may have ended before it is read."""
 _SLASH = re.compile(r"[/\\]")
@@ -112,9 +112,9 @@ async def accept_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id)
     """
     whose, summary = actor.workspace_id, "Export the workspace"
     for _ in range(_TRIES):
-        if await jobs.accept_job(work, actor, _FAMILY, export_id, whose, summary=summary):
+        if await jobs.accept_job(work, actor, _WORKFLOW_KIND, export_id, whose, summary=summary):
             return export_id
-        running = await jobs.open_job(work, whose, _FAMILY)
+        running = await jobs.open_job(work, whose, _WORKFLOW_KIND)
         if running is not None:
             return running.id
     raise ConflictError("Another export of the workspace is starting or ending. Try again.")
@@ -122,7 +122,7 @@ async def accept_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id)
 
 async def cancel_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id) -> None:
     """Cancel an open export; a finished one stays as it is. Raises `NotFoundError`."""
-    found = await jobs.find_job(work, actor.workspace_id, _FAMILY, export_id)
+    found = await jobs.find_job(work, actor.workspace_id, _WORKFLOW_KIND, export_id)
     if found.status in OPEN_JOB:
         await jobs.cancel_job(work, found)
 

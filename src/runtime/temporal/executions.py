@@ -27,17 +27,17 @@ from temporalio.exceptions import ApplicationError, FailureError
 from typing_extensions import override
 
 from runtime.errors import PlatformError
-from runtime.temporal.families import Family, SearchAttribute
+from runtime.temporal.workflow_kinds import SearchAttribute, WorkflowKind
 
 
 def search_attributes(
-    workspace_id: str, request: Mapping[str, Any], family: Family
+    workspace_id: str, request: Mapping[str, Any], workflow_kind: WorkflowKind
 ) -> TypedSearchAttributes:
     """The attributes of an execution that `request` starts; what it does not name is left out."""
     values = {
         SearchAttribute.WORKSPACE_ID: workspace_id,
         SearchAttribute.RESOURCE_ID: request.get("resourceId"),
-        SearchAttribute.RUN_KIND: family.value,
+        SearchAttribute.RUN_KIND: workflow_kind.value,
         SearchAttribute.RUN_SOURCE: request.get("source"),
     }
     return TypedSearchAttributes(
@@ -53,13 +53,13 @@ FAIRNESS_HEADER = "fairness-key"
 """The header of an activity that may be handed over without its priority."""
 
 
-def fairness(workspace_id: uuid.UUID, family: Family, weight: int = 1) -> Priority:
+def fairness(workspace_id: uuid.UUID, workflow_kind: WorkflowKind, weight: int = 1) -> Priority:
     """The fairness of an execution and of all its tasks; every one has the same priority.
 
     A queue hands out tasks of the lowest priority key as long as there are any, so keys that differ
     would let one class hold back another for ever.
     """
-    return Priority(fairness_key=f"{workspace_id}/{family}", fairness_weight=float(weight))
+    return Priority(fairness_key=f"{workspace_id}/{workflow_kind}", fairness_weight=float(weight))
 
 
 def fairness_header_of(priority: Priority) -> Mapping[str, Payload]:

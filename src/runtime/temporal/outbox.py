@@ -18,7 +18,7 @@ from runtime.database import UnitOfWork, Work
 from runtime.observability.tracing import TRACEPARENT, traceparent
 from runtime.postgresql.schema import Timestamp, table_of
 from runtime.postgresql.statements import PreparedStatement
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class Intent(StrEnum):
@@ -69,7 +69,7 @@ class IntentArguments(TypedDict):
     """The arguments of `append`; most say more in a `request`."""
 
     intent: Intent
-    family: Family
+    workflow_kind: WorkflowKind
     workspace_id: uuid.UUID
     subject_id: uuid.UUID
     request: NotRequired[StartRequest | SignalRequest | CancelRequest]
@@ -79,7 +79,7 @@ MOST_WAITING_STARTS = 500
 """Starts that a workspace has in line, up to which something in bulk adds some."""
 AWAITED = 2
 """The weight of a start that a person waits for. Any other has 1, so none waits more than half as
-long again as another of its family in its workspace."""
+long again as another of its workflow kind in its workspace."""
 ANEW = 3
 """The weight of work that begins again. It holds its place among the running work already."""
 
@@ -91,7 +91,9 @@ class Outbox(SQLModel, table=True):
 
     __tablename__ = "outbox"
     __table_args__ = (
-        sa.Index("ix_outbox_line", "workspace_id", "intent", "family", sa.text(_WEIGHT), "id"),
+        sa.Index(
+            "ix_outbox_line", "workspace_id", "intent", "workflow_kind", sa.text(_WEIGHT), "id"
+        ),
         sa.Index("ix_outbox_subject_id", "subject_id"),
     )
 
@@ -100,7 +102,7 @@ class Outbox(SQLModel, table=True):
     )
     workspace_id: uuid.UUID
     intent: str
-    family: str
+    workflow_kind: str
     subject_id: uuid.UUID
     request: dict[str, Any] = Field(sa_type=JSONB)
     created_at: datetime = Field(sa_type=Timestamp)
@@ -116,7 +118,7 @@ WEIGHT: sa.ColumnElement[str] = sa.literal_column(f"({_WEIGHT})", sa.Text)
 _VALUES: dict[str, Any] = {
     "workspace_id": sa.bindparam("workspace_id", type_=outbox.c.workspace_id.type),
     "intent": sa.bindparam("intent", type_=outbox.c.intent.type),
-    "family": sa.bindparam("family", type_=outbox.c.family.type),
+    "workflow_kind": sa.bindparam("workflow_kind", type_=outbox.c.workflow_kind.type),
     "subject_id": sa.bindparam("subject_id", type_=outbox.c.subject_id.type),
     "request": sa.bindparam("request", type_=JSONB),
     "created_at": sa.bindparam("now", type_=Timestamp),
@@ -202,15 +204,15 @@ async def waits_in_line(work: UnitOfWork, subject_id: uuid.UUID) -> bool:
 
 
 async def waiting_starts(
-    work: UnitOfWork, workspace_id: uuid.UUID, family: Family, most: int
+    work: UnitOfWork, workspace_id: uuid.UUID, workflow_kind: WorkflowKind, most: int
 ) -> int:
-    """The starts of a family that a workspace has in the outbox, counted up to `most`."""
+    """The starts of a workflow kind that a workspace has in the outbox, counted up to `most`."""
     some = (
         sa.select(outbox.c.id)
         .where(
             outbox.c.workspace_id == workspace_id,
             outbox.c.intent == Intent.START,
-            outbox.c.family == family,
+            outbox.c.workflow_kind == workflow_kind,
         )
         .limit(most)
         .subquery()

@@ -19,7 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from models.automation.automations.rules.planner.plan import Plan, PlanNode, costs_of
     from models.automation.automations.rules.planner.planner import PlanState
     from models.automation.automations.rules.planner.protocol import NodeRef
-    from runtime.temporal.families import ATTRIBUTES_IN_MEMO, Queue
+    from runtime.temporal.workflow_kinds import ATTRIBUTES_IN_MEMO, Queue
     from workflows.automation_runs.loops import LoopSteps
     from workflows.automation_runs.waits import Waits
     from workflows.calls import MARKS, call_outside, summary_of, transact

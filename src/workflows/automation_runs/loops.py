@@ -20,7 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from models.automation.automations.rules.planner.planner import PlanState
     from models.automation.automations.rules.planner.protocol import NextIteration, NodeRef
     from runtime.derived_ids import derived_id
-    from runtime.temporal.families import Family, Queue
+    from runtime.temporal.workflow_kinds import Queue, WorkflowKind
     from workflows.automation_runs.waits import Waits
     from workflows.calls import shortened, summary_of, transact
 
@@ -187,7 +187,7 @@ async def _execute(
 
 def chunks_id(loop: activity_contracts.NodeCall) -> str:
     """The prefix of the workflow ids of a loop's chunks; a number follows."""
-    run = Family.AUTOMATION_RUN.workflow_id(loop.run_id)
+    run = WorkflowKind.AUTOMATION_RUN.workflow_id(loop.run_id)
     place = f"{loop.node_id}/{loop.scope_key}"
     if len(place.encode()) > LONGEST_ID - len(run):
         # Derived, so that a repeated start has the same id.

@@ -24,7 +24,7 @@ from models.data.records.shapes import CreateRecord, UpdateRecord
 from models.data.records.tables import record
 from models.messages.jobs.store import job
 from runtime.database import UnitOfWork
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -42,7 +42,10 @@ class Things:
         self.ids = ids
         self.jobs = JobActivities(
             space.database,
-            {Family.FIELD_CONVERSION: FieldConversion(), Family.FIELD_REMOVAL: FieldRemoval()},
+            {
+                WorkflowKind.FIELD_CONVERSION: FieldConversion(),
+                WorkflowKind.FIELD_REMOVAL: FieldRemoval(),
+            },
         )
 
     @classmethod
@@ -384,7 +387,7 @@ async def test_dependent_values_are_computed_again(
     async with space.database.transaction() as work:
         rows = await work.rows(
             select(job.c.input).where(
-                job.c.workspace_id == space.id, job.c.family == "recomputation"
+                job.c.workspace_id == space.id, job.c.workflow_kind == "recomputation"
             )
         )
     assert [row.input["keys"] for row in rows] == [["twice"]]

@@ -23,7 +23,7 @@ from runtime.clock import utc_now
 from runtime.derived_ids import derived_id
 from runtime.errors import DeniedError
 from runtime.temporal import outbox
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.automations import path_of, publish, read, refusal
 from tests.support.client import Client
 from tests.support.run_operations import carry_out, step
@@ -290,11 +290,11 @@ async def test_an_execution_from_before_a_pause_does_and_ends_nothing(
     for word in ("pause", "resume"):
         read(await client.post(f"{path}/{word}"))
     activities, environment = RunOperationActivities(space.database), ActivityEnvironment()
-    before = Family.RUN_OPERATION.workflow_id(accepted["id"])
+    before = WorkflowKind.RUN_OPERATION.workflow_id(accepted["id"])
     assert await environment.run(activities.advance, before) == CLOSED
     assert await environment.run(activities.end, before, True) == CLOSED
     assert counts(await get(client, space, accepted)) == ("queued", 1, 0, 0, 0, 0)
-    now = Family.RUN_OPERATION.workflow_id(accepted["id"], "1")
+    now = WorkflowKind.RUN_OPERATION.workflow_id(accepted["id"], "1")
     assert await environment.run(activities.advance, now) == "succeeded"
     assert await environment.run(activities.advance, now) == CLOSED
     assert len(await replays_of(client, space)) == 1

@@ -28,7 +28,7 @@ from models.core.access.rules import Role, Scope
 from models.workspace.system import beat, leave, worker_process
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
-from runtime.temporal.families import Queue
+from runtime.temporal.workflow_kinds import Queue
 from tests.support.automations import DAY, publish, read, refusal
 from tests.support.client import Client
 from tests.support.lost_worker import lost_worker

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from models.core.access.rules import Role
 from models.messages.jobs.store import accept_job
 from runtime.ids import new_id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.client import Client
 from tests.support.items import read
 from tests.support.spaces import Space
@@ -109,7 +109,7 @@ async def test_only_who_asked_for_a_plan_waits_for_it(
     plan_id = new_id()
     async with space.database.transaction() as work:
         await accept_job(
-            work, space.actor, Family.CHANGE_PLAN, plan_id, plan_id, summary="Plan", input={}
+            work, space.actor, WorkflowKind.CHANGE_PLAN, plan_id, plan_id, summary="Plan", input={}
         )
     path = f"/workspaces/{space.id}/changes/{plan_id}/plan"
     assert "planning" in (await owner.get(path)).text

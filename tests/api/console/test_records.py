@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from sqlalchemy import func, select
 
 from models.messages.jobs.store import job
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.client import Client
 from tests.support.items import read
 from tests.support.spaces import Space
@@ -271,6 +271,6 @@ async def test_a_page_asks_for_the_index_that_its_query_lacks(
     assert (shown.status_code, "Milk" in shown.text) == (200, True)
     async with space.database.reading() as work:
         asked = select(func.count()).where(
-            job.c.workspace_id == space.id, job.c.family == Family.FIELD_INDEX
+            job.c.workspace_id == space.id, job.c.workflow_kind == WorkflowKind.FIELD_INDEX
         )
         assert await work.scalar(asked) == 1

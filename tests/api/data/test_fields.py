@@ -289,7 +289,7 @@ async def test_a_key_is_free_again_when_its_last_value_is_gone(
             )
         )
         assert accepted is not None
-        assert accepted.family == "field-removal"
+        assert accepted.workflow_kind == "field-removal"
         assert left == 2
 
 

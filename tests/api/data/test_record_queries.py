@@ -11,7 +11,7 @@ from models.core.access.rules import Role
 from models.data.records import queries, side_index
 from models.messages.jobs.store import job
 from runtime.database import UnitOfWork
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.client import Client
 from tests.support.related import add, add_field, make_database, relate
 from tests.support.spaces import Space
@@ -317,6 +317,6 @@ async def test_a_query_that_takes_too_long_is_refused_and_has_its_fields_indexed
     assert "took too long" in answer.json()["message"]
     async with space.database.transaction() as work:
         asked = select(func.count()).where(
-            job.c.workspace_id == space.id, job.c.family == Family.FIELD_INDEX.value
+            job.c.workspace_id == space.id, job.c.workflow_kind == WorkflowKind.FIELD_INDEX.value
         )
         assert await work.scalar(asked) == int(large)

@@ -240,7 +240,7 @@ async def test_an_overdue_entry_has_ended_when_it_was_due(
     assert entry["dueAt"] > entry["startedAt"]
     async with space.database.transaction() as work:
         told = await work.rows(select(outbox).where(outbox.c.subject_id == UUID(entry["id"])))
-    assert [(row.intent, row.family) for row in told] == [("start", "timer-due")]
+    assert [(row.intent, row.workflow_kind) for row in told] == [("start", "timer-due")]
     await shift(space, entry, hours=2)
     state = await get(client, f"{space.path}/time-entries/{entry['id']}")
     assert state["authoritativeElapsedMs"] == HOUR

@@ -23,7 +23,7 @@ from models.people.users import sync_profile
 from runtime import errors
 from runtime.configuration.settings import Settings
 from runtime.database import UnitOfWork
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.client import Client, Contract
 from tests.support.document import DOCUMENT
 from tests.support.spaces import Space
@@ -87,10 +87,10 @@ async def run_probe(request: ApiRequest, body: Probe) -> Data[Echo]:
 async def run_errand(request: ApiRequest, body: Wish) -> Data[Echo]:
     """Have a job do it, and answer with what became of the job."""
     actor, job_id = request.actor, request.new_id
-    await accept_job(request.work, actor, Family.EXPORT, job_id, job_id, summary="Errand")
+    await accept_job(request.work, actor, WorkflowKind.EXPORT, job_id, job_id, summary="Errand")
 
     async def poll(work: UnitOfWork, last: bool) -> Echo | None:
-        job = await find_job(work, actor.workspace_id, Family.EXPORT, job_id)
+        job = await find_job(work, actor.workspace_id, WorkflowKind.EXPORT, job_id)
         if job.status == JobStatus.FAILED:
             raise errors.ConflictError("It did not work out.")
         if job.status == JobStatus.SUCCEEDED:

@@ -7,7 +7,7 @@ from cli.supervisor.development import DevelopmentIssuer
 from models.core.access.rules import Role
 from models.workspace.system import beat, leave
 from runtime.ids import new_id
-from runtime.temporal.families import Queue
+from runtime.temporal.workflow_kinds import Queue
 from tests.support.admins import admin_session
 from tests.support.automations import publish, read
 from tests.support.client import Client

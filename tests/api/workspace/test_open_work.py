@@ -14,7 +14,7 @@ from models.automation.action_runs.tables import action_run
 from models.messages.deliveries.commands import delivery
 from models.messages.jobs.store import job
 from models.sources.data_source_runs.tables import data_source_run
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.client import Client
 from tests.support.items import read
 from tests.support.lost_worker import lost_worker
@@ -26,7 +26,7 @@ from tests.support.spaces import Space
 async def test_no_more_than_the_bound_is_open_however_many_ask_at_once(
     client: Client, space: Space, foreign: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.core.lifecycle.commands.OPEN", {Family.EXPORT: 3})
+    monkeypatch.setattr("models.core.lifecycle.commands.OPEN", {WorkflowKind.EXPORT: 3})
     export = f"/v1/databases/{await make_database(client, space, 'Mine')}/export"
     answers = await asyncio.gather(*(client.post(export, json={"format": "csv"}) for _ in range(8)))
     assert sorted(answer.status_code for answer in answers) == [200] * 3 + [429] * 5
@@ -129,35 +129,37 @@ async def test_a_delivery_that_is_due_says_since_when_it_waits_for_a_lost_worker
     assert await waits() == {first: None, later: None}
 
 
-KINDS: Mapping[Family, tuple[Callable[[Client, Space], Awaitable[Start]], Any]] = {
-    Family.SPREADSHEET_IMPORT: (imports, data_source_run),
-    Family.DATA_SOURCE_REFRESH: (refreshes, data_source_run),
-    Family.ACTION_RUN: (action_runs, action_run),
+KINDS: Mapping[WorkflowKind, tuple[Callable[[Client, Space], Awaitable[Start]], Any]] = {
+    WorkflowKind.SPREADSHEET_IMPORT: (imports, data_source_run),
+    WorkflowKind.DATA_SOURCE_REFRESH: (refreshes, data_source_run),
+    WorkflowKind.ACTION_RUN: (action_runs, action_run),
 }
 
 
-@pytest.mark.parametrize("family", KINDS)
+@pytest.mark.parametrize("workflow_kind", KINDS)
 async def test_open_work_of_one_workspace_is_refused_to_it_alone(
     client: Client,
     space: Space,
     foreign: Space,
     monkeypatch: pytest.MonkeyPatch,
-    family: Family,
+    workflow_kind: WorkflowKind,
 ) -> None:
     monkeypatch.setattr("models.core.lifecycle.commands.OPEN", dict.fromkeys(KINDS, 2))
-    starting, table = KINDS[family]
+    starting, table = KINDS[workflow_kind]
     start = await starting(client, space)
     answers = [await start() for _ in range(3)]
     assert [answer.is_success for answer in answers] == [True, True, False]
     refused = answers[-1]
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, "10")
     assert refused.json()["_tag"] == "ApiRateLimited"
-    assert f"2 open executions ({family.replace('-', ' ')})" in refused.json()["message"]
+    assert f"2 open executions ({workflow_kind.replace('-', ' ')})" in refused.json()["message"]
     async with space.database.reading() as work:
         accepted = select(func.count()).where(table.c.workspace_id == space.id)
         assert await work.scalar(accepted) == 2
     for another, starts in KINDS.items():
-        if another is not family:
-            assert (await (await starts[0](client, space))()).is_success, "another family's bound"
+        if another is not workflow_kind:
+            assert (await (await starts[0](client, space))()).is_success, (
+                "another workflow_kind's bound"
+            )
     theirs = await starting(client.with_token(foreign.token), foreign)
     assert (await theirs()).is_success

@@ -12,8 +12,8 @@ from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import Job, JobRow, close_job, hold_job, open_job
 from runtime.database import UnitOfWork
 from runtime.postgresql.schema import table_of
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import Outbox
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -22,7 +22,7 @@ async def rows_of(space: Space, table: type[SQLModel]) -> int:
     rows = table_of(table)
     async with space.database.reading() as work:
         number = select(func.count()).where(rows.c.workspace_id == space.id)
-        return int(await work.scalar(number.where(rows.c.family == "workspace-export")))
+        return int(await work.scalar(number.where(rows.c.workflow_kind == "workspace-export")))
 
 
 async def test_an_open_export_answers_every_further_call(client: Client, space: Space) -> None:
@@ -39,10 +39,12 @@ async def test_an_export_that_ends_while_another_is_asked_for_is_no_refusal(
     exports = f"{space.path}/workspace-exports"
     first = (await client.post(exports, json={})).json()["data"]["id"]
 
-    async def end_and_look(work: UnitOfWork, workspace_id: Id, family: Family) -> JobRow | None:
+    async def end_and_look(
+        work: UnitOfWork, workspace_id: Id, workflow_kind: WorkflowKind
+    ) -> JobRow | None:
         async with space.database.transaction() as other:
             await close_job(other, Id(first), JobStatus.FAILED)
-        return await open_job(work, workspace_id, family)
+        return await open_job(work, workspace_id, workflow_kind)
 
     monkeypatch.setattr(store, "open_job", end_and_look)
     second = await client.post(exports, json={})

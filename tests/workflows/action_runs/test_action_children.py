@@ -10,7 +10,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from models.automation.action_runs.tables import action_run
 from models.automation.automation_runs.tables import automation_run
 from models.core.base import Id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support import actions
 from tests.support.actions import act, make, states
 from tests.support.endpoint import Serve, never, reply
@@ -53,7 +53,7 @@ async def test_the_run_of_a_node_is_a_child_and_the_node_runs_meanwhile(
     run = await engine.get(automation_id, run_id)
     assert (run.status, by_node(run)["act"].status) == ("running", "running")
     description = await execution(engine, ran).describe()
-    assert description.parent_id == Family.AUTOMATION_RUN.workflow_id(run_id)
+    assert description.parent_id == WorkflowKind.AUTOMATION_RUN.workflow_id(run_id)
     await engine.cancel(automation_id, run_id)
 
 
@@ -134,9 +134,9 @@ async def test_an_automation_that_is_waited_for_is_a_child_of_the_action(engine:
     action_id = await make(engine, "run_automation", automationId=str(called.id), wait=True)
     run_id = await actions.start(engine, action_id)
     child = await _run_of(engine, called.id, "waiting")
-    workflow_id = Family.AUTOMATION_RUN.workflow_id(child)
+    workflow_id = WorkflowKind.AUTOMATION_RUN.workflow_id(child)
     description = await engine.client.get_workflow_handle(workflow_id).describe()
-    assert description.parent_id == Family.ACTION_RUN.workflow_id(run_id)
+    assert description.parent_id == WorkflowKind.ACTION_RUN.workflow_id(run_id)
     assert (await engine.get(called.id, child)).metadata.get("parentRunId") is None
     await resume(engine, (called.id, child), "hear", data={})
     assert (await actions.ended(engine, action_id, run_id)).status == "succeeded"

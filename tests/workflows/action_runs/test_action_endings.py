@@ -17,7 +17,7 @@ from activities.action_runs.steps import ActionSteps, Attempt
 from activities.automation_runs import outside_nodes
 from activities.automation_runs.nodes.effects import effects_by_kind
 from activities.maintenance.reconciler import Reconciler
-from cli.families.runs import ActionRuns
+from cli.work_handlers.runs import ActionRuns
 from models.automation.action_runs.execution import ActionRunHeader, load_header
 from models.automation.action_runs.store import ActionRequest, accept, runnable_action
 from models.automation.action_runs.tables import action_run, action_step, purge_action_runs
@@ -28,8 +28,8 @@ from runtime.ids import new_id
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import withdraw_starts
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support import actions
 from tests.support.actions import act, make, states, step
 from tests.support.endpoint import Serve, never, reply
@@ -100,7 +100,7 @@ async def test_a_run_whose_execution_ended_is_closed_with_the_reason(
     await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     await sweep(engine)
     assert (await actions.get(engine, action_id, run_id)).status == "started"
-    await fate(engine.client.get_workflow_handle(Family.ACTION_RUN.workflow_id(run_id)))
+    await fate(engine.client.get_workflow_handle(WorkflowKind.ACTION_RUN.workflow_id(run_id)))
     async with asyncio.timeout(ENOUGH):
         while (run := await actions.get(engine, action_id, run_id)).status == "started":
             await sweep(engine)

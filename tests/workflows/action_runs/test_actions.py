@@ -26,8 +26,8 @@ from models.automation.automations import commands as automations
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
 from models.core.base import Id
 from models.data.records.tables import record
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import withdraw_starts
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support import actions
 from tests.support.actions import act, make, states, step
 from tests.support.endpoint import Serve, never, once, reply
@@ -71,7 +71,7 @@ async def test_an_action_has_one_step(engine: Engine) -> None:
     assert main.completed_at is not None
     assert run.completed_at is not None
     assert run.started_at <= main.started_at <= main.completed_at <= run.completed_at
-    assert run.metadata == {"temporalWorkflowId": Family.ACTION_RUN.workflow_id(run.id)}
+    assert run.metadata == {"temporalWorkflowId": WorkflowKind.ACTION_RUN.workflow_id(run.id)}
 
 
 @pytest.mark.parametrize("of_a_node", [False, True])
@@ -338,7 +338,7 @@ async def test_an_operator_can_cancel_in_temporal(engine: Engine, serve: Serve) 
     action_id = await make(engine, "http_request", url=endpoint.url)
     run_id = await actions.start(engine, action_id)
     await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
-    workflow_id = Family.ACTION_RUN.workflow_id(run_id)
+    workflow_id = WorkflowKind.ACTION_RUN.workflow_id(run_id)
     await engine.client.get_workflow_handle(workflow_id).cancel()
     run = await actions.ended(engine, action_id, run_id)
     assert (run.status, run.error) == ("cancelled", "Cancelled in Temporal.")
@@ -366,7 +366,7 @@ async def test_a_node_runs_an_action_with_its_input(engine: Engine) -> None:
     (ran,) = await actions.of_action(engine, action_id)
     assert (ran.status, ran.input, ran.result) == ("succeeded", {"name": "Ada"}, {"hello": "Ada"})
     assert ran.metadata["automationRunId"] == str(run.id)
-    assert ran.metadata["temporalWorkflowId"] == Family.ACTION_RUN.workflow_id(ran.id)
+    assert ran.metadata["temporalWorkflowId"] == WorkflowKind.ACTION_RUN.workflow_id(ran.id)
 
 
 @pytest.mark.long
@@ -527,7 +527,7 @@ async def test_no_input_enters_history(engine: Engine, serve: Serve) -> None:
 
 
 async def _closed(engine: Engine, run_id: Id) -> None:
-    handle = engine.client.get_workflow_handle(Family.ACTION_RUN.workflow_id(run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.ACTION_RUN.workflow_id(run_id))
 
     async def is_closed() -> bool:
         return (await handle.describe()).close_time is not None

@@ -119,14 +119,16 @@ async def in_the_database(space: Space, planted: list[str]) -> list[str]:
 async def in_histories(space: Space, engine: Engine, planted: list[str]) -> list[str]:
     """The secrets that stand in a history of a job of the workspace."""
     async with space.database.transaction() as work:
-        jobs = await work.rows(select(job.c.id, job.c.family).where(job.c.workspace_id == space.id))
-    families = {one.family for one in jobs}
-    assert {"oauth-exchange", "oauth-revocation"} <= families
+        jobs = await work.rows(
+            select(job.c.id, job.c.workflow_kind).where(job.c.workspace_id == space.id)
+        )
+    workflow_kinds = {one.workflow_kind for one in jobs}
+    assert {"oauth-exchange", "oauth-revocation"} <= workflow_kinds
     found = []
     for one in jobs:
-        handle = engine.client.get_workflow_handle(f"{one.family}/{one.id}")
+        handle = engine.client.get_workflow_handle(f"{one.workflow_kind}/{one.id}")
         history = (await handle.fetch_history()).to_json()
-        found += [f"{one.family}: {secret}" for secret in planted if secret in history]
+        found += [f"{one.workflow_kind}: {secret}" for secret in planted if secret in history]
     return found
 
 

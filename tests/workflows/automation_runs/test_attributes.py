@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from models.automation.automation_runs.tables import automation_run
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine, graph, node
 from tests.support.run_rows import error_codes, states
 
@@ -24,7 +24,7 @@ async def stored(engine: Engine, *conditions: Any) -> Json | None:
 
 
 async def memo_of_run(engine: Engine, run_id: Any) -> Any:
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
     return await (await handle.describe()).memo()
 
 

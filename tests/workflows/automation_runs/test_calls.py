@@ -20,8 +20,8 @@ from models.automation.run_overviews import overview
 from models.core.base import Id
 from models.messages.notifications.queries import notification
 from runtime.errors import ValidationError
-from runtime.temporal.families import Family, SearchAttribute
 from runtime.temporal.outbox import AWAITED
+from runtime.temporal.workflow_kinds import SearchAttribute, WorkflowKind
 from tests.support.endpoint import Serve, never
 from tests.support.engine import KEYS, Engine, Json, by_node, graph, node
 from tests.support.patience import ENOUGH, found_when
@@ -60,7 +60,7 @@ async def one_run(engine: Engine, automation_id: Id) -> Any:
 
 
 def execution(engine: Engine, run_id: Id) -> Any:
-    return engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    return engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
 
 
 async def each_shows_the_other(engine: Engine, caller: AutomationRunDetail, called: Any) -> None:
@@ -92,7 +92,7 @@ async def test_a_called_automation_gives_its_output(engine: Engine, kind: str) -
     await each_shows_the_other(engine, run, child)
     assert child.id == called_run_id(run.id, "call", "")
     description = await execution(engine, child.id).describe()
-    assert description.parent_id == Family.AUTOMATION_RUN.workflow_id(run.id)
+    assert description.parent_id == WorkflowKind.AUTOMATION_RUN.workflow_id(run.id)
     found = {pair.key.name: pair.value for pair in description.typed_search_attributes}
     assert found[SearchAttribute.RESOURCE_ID] == str(called.id)
     assert found[SearchAttribute.RUN_SOURCE] == "automation"
@@ -326,7 +326,7 @@ async def test_a_run_that_is_under_way_already_is_awaited(engine: Engine) -> Non
         # Before the caller itself can start.
         await engine.client.start_workflow(
             "Maintenance-of-nothing",
-            id=Family.AUTOMATION_RUN.workflow_id(child_id),
+            id=WorkflowKind.AUTOMATION_RUN.workflow_id(child_id),
             task_queue="nobody",
         )
     run = await engine.until(

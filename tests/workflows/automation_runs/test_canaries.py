@@ -22,7 +22,7 @@ from models.core.access.rules import Actor, Role
 from models.tables import metadata
 from runtime.database import Database
 from runtime.observability.logs import configure_logging
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.actions import step
 from tests.support.automations import path_of, publish, read
 from tests.support.client import Client
@@ -83,7 +83,7 @@ async def rows_with(database: Database, canaries: Iterable[str]) -> list[tuple[s
 
 
 async def history(engine: Engine, run_id: Any) -> str:
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
     return (await handle.fetch_history()).to_json()
 
 

@@ -10,13 +10,13 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.worker import Replayer
 
 from activities.automation_runs.transactions import AutomationRunActivities
-from cli.families.registry import WORKFLOWS
+from cli.work_handlers.registry import WORKFLOWS
 from models.automation.automation_runs.calls import called_run_id
 from models.core.base import Id
 from runtime.configuration.settings import Settings
 from runtime.database import Database
 from runtime.temporal.executions import data_converter
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.endpoint import Serve, never, reply
 from tests.support.engine import Engine, Json, by_node, graph, node, running_engine
 from tests.support.postgres import migrated_database
@@ -62,13 +62,13 @@ async def start_limited(
     """Accept a run that may last so long."""
     async with engine.database.transaction() as work:
         run_id = (await engine.accept(work, automation_id)).id
-        limits[Family.AUTOMATION_RUN.workflow_id(run_id)] = limit
+        limits[WorkflowKind.AUTOMATION_RUN.workflow_id(run_id)] = limit
     return run_id
 
 
 async def timers(engine: Engine, run_id: object) -> int:
     """The number of timers that the execution of a run has started."""
-    handle = engine.client.get_workflow_handle(f"{Family.AUTOMATION_RUN}/{run_id}")
+    handle = engine.client.get_workflow_handle(f"{WorkflowKind.AUTOMATION_RUN}/{run_id}")
     started = EventType.EVENT_TYPE_TIMER_STARTED
     events = [event async for event in handle.fetch_history_events()]
     return sum(event.event_type == started for event in events)
@@ -104,7 +104,7 @@ async def test_a_run_that_waits_too_long_is_timed_out(hurried: Engine, kind: str
 
 async def replays(engine: Engine, run_id: object) -> None:
     """The execution of a run replays."""
-    handle = engine.client.get_workflow_handle(f"{Family.AUTOMATION_RUN}/{run_id}")
+    handle = engine.client.get_workflow_handle(f"{WorkflowKind.AUTOMATION_RUN}/{run_id}")
     replayer = Replayer(
         workflows=WORKFLOWS,
         workflow_runner=sandboxed_runner(),

@@ -19,7 +19,7 @@ from models.automation.automation_runs.shapes import RetryRun
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id
 from models.data.records.tables import record
-from runtime.temporal.families import Family, SearchAttribute
+from runtime.temporal.workflow_kinds import SearchAttribute, WorkflowKind
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.patience import ENOUGH, eventually, promised
@@ -63,7 +63,7 @@ async def rows(engine: Engine, run_id: Id, *conditions: Any) -> int:
 
 async def executions(engine: Engine, run_id: Id) -> list[Any]:
     """The executions of the chunks of a run, the continued ones one by one."""
-    query = f"WorkflowId STARTS_WITH '{Family.AUTOMATION_RUN.workflow_id(run_id)}/loop/'"
+    query = f"WorkflowId STARTS_WITH '{WorkflowKind.AUTOMATION_RUN.workflow_id(run_id)}/loop/'"
     return [listed async for listed in engine.client.list_workflows(query)]
 
 
@@ -208,7 +208,7 @@ async def test_cancel_inside_a_loop_is_final_at_once(
 
 async def all_ended(engine: Engine, run_id: Id) -> None:
     """Wait until no execution of the run is open, those of its chunks included."""
-    run = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    run = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
 
     async def are_ended() -> bool:
         chunks = await executions(engine, run_id)
@@ -252,7 +252,7 @@ async def test_a_terminated_run_leaves_no_execution(engine: Engine, serve: Serve
     )
     run_id = await engine.start(automation.id, {"items": list(range(120))})
     await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
     await handle.terminate(reason="The test wants it so.")
     await all_ended(engine, run_id)
     await engine.cancel(automation.id, run_id)
@@ -265,7 +265,7 @@ async def test_a_terminated_chunk_fails_the_loop(engine: Engine, serve: Serve) -
     )
     run_id = await engine.start(automation.id, {"items": list(range(120))})
     await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
-    run_workflow = Family.AUTOMATION_RUN.workflow_id(run_id)
+    run_workflow = WorkflowKind.AUTOMATION_RUN.workflow_id(run_id)
     chunk = engine.client.get_workflow_handle(f"{run_workflow}/loop/loop//0")
     await chunk.terminate(reason="The test wants it so.")
     run = await engine.ended(automation.id, run_id)
@@ -381,7 +381,7 @@ async def test_ten_thousand_quick_items_leave_memory_flat(engine: Engine) -> Non
     grown = (process.memory_info().rss - before) / 1024 / 1024
     assert grown < 40, f"{grown:.0f} MiB"
     assert await rows(engine, run_id, node_run.c.scope_key != "") == 10_000
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
     assert (await handle.describe()).history_length < 500
 
 

@@ -8,10 +8,10 @@ from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.reconciler import Reconciler
-from cli.families.runs import AutomationRuns
+from cli.work_handlers.runs import AutomationRuns
 from models.core.base import Id
 from models.core.pauses.rules import PauseSubject
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import found_when
 from tests.support.pauses import pause_work, resume_work
@@ -26,7 +26,7 @@ AUTOMATION = PauseSubject.AUTOMATION
 
 async def is_started(engine: Engine, run_id: Id) -> bool:
     """True when Temporal knows of a run."""
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
     try:
         await handle.describe()
     except RPCError:

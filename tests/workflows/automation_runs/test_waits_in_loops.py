@@ -13,7 +13,7 @@ from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.waits.store import run_wait
 from models.core.base import Id
 from runtime.database import Database
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.endpoint import Serve, once, reply
 from tests.support.engine import Engine, Json, graph, node, running_engine
 from tests.support.patience import ENOUGH, eventually
@@ -90,7 +90,7 @@ async def test_a_run_waits_while_all_its_iterations_do(engine: Engine, count: in
         hosts = await work.rows(
             select(run_wait.c.workflow_id).where(run_wait.c.run_id == place[1]).distinct()
         )
-    own = Family.AUTOMATION_RUN.workflow_id(place[1])
+    own = WorkflowKind.AUTOMATION_RUN.workflow_id(place[1])
     assert [row.workflow_id for row in hosts] == [f"{own}/loop/loop//0"]
     await ended(engine, f"{own}/loop/loop//0")
 
@@ -189,7 +189,7 @@ async def test_the_deadline_reaches_the_executions_below(hurried: Engine) -> Non
     place = await waiting(hurried, looping(MANY, hear(), parallelism=2))
     run = await hurried.ended(*place)
     assert (run.status, run.metadata["waiting"]) == ("timed_out", [])
-    own = Family.AUTOMATION_RUN.workflow_id(place[1])
+    own = WorkflowKind.AUTOMATION_RUN.workflow_id(place[1])
     await ended(hurried, f"{own}/loop/loop//0")
 
 

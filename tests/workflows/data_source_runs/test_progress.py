@@ -10,7 +10,7 @@ import pytest
 from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.client import Client
 from tests.support.endpoint import Script, Serve, never, reply
 from tests.support.engine import Engine
@@ -136,7 +136,7 @@ async def test_an_import_is_started_followed_and_named_after_what_goes_where(
     overview = await read("GET", f"/v1/data-source-runs/{begun['id']}")
     assert overview["title"] == "Import · csv of the request → Prices (new)"
     assert overview["databaseId"] == ended["result"]["databaseId"]
-    workflow_id = Family.SPREADSHEET_IMPORT.workflow_id(begun["id"])
+    workflow_id = WorkflowKind.SPREADSHEET_IMPORT.workflow_id(begun["id"])
     assert overview["metadata"]["temporal"]["workflowId"] == workflow_id
     described = await engine.client.get_workflow_handle(workflow_id).describe()
     assert await described.static_summary() == overview["title"]

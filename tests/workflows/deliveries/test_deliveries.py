@@ -11,10 +11,10 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ExecuteActivityInput
 
-from activities.maintenance.families import describe_standalone
 from activities.maintenance.reconciler import Reconciler
+from activities.maintenance.work_handlers import describe_standalone
 from activities.turns import OVERFLOWED, SlotShareInterceptor
-from cli.families.background import Deliveries
+from cli.work_handlers.background import Deliveries
 from models.core.base import Id
 from models.messages.deliveries import rules
 from models.messages.deliveries.commands import cancel_deliveries, delivery
@@ -23,7 +23,7 @@ from models.messages.notifications.queries import notification
 from models.people.users import find_user
 from runtime.ids import new_id
 from runtime.temporal.executions import fairness
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.delivery_stories import (
     attempted,
     ended,
@@ -70,7 +70,7 @@ async def fate(engine: Engine, delivery_id: Id) -> ActivityExecutionStatus:
 
 
 async def sweep(engine: Engine) -> dict[str, int]:
-    await engine.delivered(Family.DELIVERY)
+    await engine.delivered(WorkflowKind.DELIVERY)
     reconciler = Reconciler(engine.database, engine.client, [Deliveries()], grace=timedelta())
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=datetime.now(UTC))
@@ -190,7 +190,7 @@ async def test_an_execution_without_a_row_is_terminated(engine: Engine) -> None:
     handle = await engine.client.start_activity(
         "deliver",
         str(new_id()),
-        id=Family.DELIVERY.workflow_id(new_id(), "1"),
+        id=WorkflowKind.DELIVERY.workflow_id(new_id(), "1"),
         # This queue has no worker: it stays open, as one of a restored Temporal would.
         task_queue="nobody",
         start_to_close_timeout=timedelta(minutes=1),
@@ -224,7 +224,7 @@ async def test_a_call_over_the_share_of_its_workspace_is_given_out_again() -> No
     following = SimpleNamespace(execute_activity=never)
     inbound = SlotShareInterceptor(0).intercept_activity(following)  # type: ignore[arg-type]  # one method is asked
     environment = ActivityEnvironment()
-    priority = fairness(new_id(), Family.DELIVERY)
+    priority = fairness(new_id(), WorkflowKind.DELIVERY)
     call = ExecuteActivityInput(fn=never, args=[], executor=None, headers={})
     for workflow_id, again in (("delivery/1/1", False), (None, True)):
         environment.info = replace(environment.info, workflow_id=workflow_id, priority=priority)

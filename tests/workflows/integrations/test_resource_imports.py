@@ -145,8 +145,10 @@ async def test_files_of_a_folder_that_people_delete_meanwhile_are_left_out(
     monkeypatch.setattr("activities.jobs.resource_imports.fetch_contents", deleting)
     await demo.call("import", "generated")
     async with demo.space.database.reading() as work:
-        ended = text("SELECT result FROM job WHERE workspace_id = :id AND family = :family")
-        result = await work.scalar(ended, {"id": demo.space.id, "family": "resource-import"})
+        ended = text(
+            "SELECT result FROM job WHERE workspace_id = :id AND workflow_kind = :workflow_kind"
+        )
+        result = await work.scalar(ended, {"id": demo.space.id, "workflow_kind": "resource-import"})
         files = text("SELECT count(*) FROM file WHERE workspace_id = :id")
         assert await work.scalar(files, {"id": demo.space.id}) == 0
     assert result["counts"] == counts(created=1)

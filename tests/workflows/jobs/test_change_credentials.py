@@ -11,7 +11,7 @@ from models.automation.actions.store import action
 from models.sources.data_sources.tables import data_source
 from models.workspace.changes.commands import expire_changes
 from models.workspace.changes.queries import change_set
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.client import Client
 from tests.support.engine import Engine
 from tests.support.items import read, refused
@@ -112,7 +112,7 @@ async def test_they_are_used_and_shown_nowhere(
     assert source["headers"]["Authorization"] == f"Bearer {CANARY}"
     assert sorted(one["auth"]["type"] for one in configs) == ["basic", "bearer"]
     assert CANARY in str(configs)
-    workflow_id = Family.CHANGE_APPLICATION.workflow_id(job_id)
+    workflow_id = WorkflowKind.CHANGE_APPLICATION.workflow_id(job_id)
     history = await engine.client.get_workflow_handle(workflow_id).fetch_history()
     assert history.events
     assert CANARY not in history.to_json()

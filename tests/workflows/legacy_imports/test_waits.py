@@ -8,14 +8,14 @@ import pytest
 from sqlalchemy import delete, select
 from temporalio.client import Client as Temporal
 
-from activities.maintenance.families import describe_execution
 from activities.maintenance.reconciler import Reconciler
-from cli.families.background import LegacyImports
+from activities.maintenance.work_handlers import describe_execution
+from cli.work_handlers.background import LegacyImports
 from models.workspace.legacy_imports import commands
 from models.workspace.legacy_imports.queries import ApproveLegacyImport, legacy_import_run
 from runtime.errors import ConflictError
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import outbox
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine
 from tests.support.legacy_import_stories import accept, begin, small, until
 from tests.support.patience import eventually
@@ -30,7 +30,7 @@ async def test_a_run_waits_for_its_review_without_any_timeout(skipping_engine: E
     engine = skipping_engine
     run_id = await accept(engine, await small(engine))
     await until(engine, run_id, "awaiting_review")
-    workflow_id = Family.LEGACY_IMPORT.workflow_id(run_id)
+    workflow_id = WorkflowKind.LEGACY_IMPORT.workflow_id(run_id)
     await _sleeps(engine.client, workflow_id)
     described = await engine.client.get_workflow_handle(workflow_id).describe()
     config = described.raw_description.execution_config
@@ -51,7 +51,7 @@ async def test_a_run_with_a_long_history_continues_as_another_execution(
     monkeypatch.setattr(calls, "LONG_HISTORY", 12)
     run_id = await begin(engine, await small(engine, 2))
     await until(engine, run_id, "completed")
-    workflow_id = Family.LEGACY_IMPORT.workflow_id(run_id)
+    workflow_id = WorkflowKind.LEGACY_IMPORT.workflow_id(run_id)
     described = await engine.client.get_workflow_handle(workflow_id).describe()
     first = described.raw_description.workflow_execution_info.first_run_id
     assert first != described.run_id
@@ -61,7 +61,7 @@ async def test_a_run_with_a_long_history_continues_as_another_execution(
 async def test_a_signal_that_is_lost_is_made_up_for(engine: Engine) -> None:
     run_id = await accept(engine, await small(engine))
     await until(engine, run_id, "awaiting_review")
-    await _sleeps(engine.client, Family.LEGACY_IMPORT.workflow_id(run_id))
+    await _sleeps(engine.client, WorkflowKind.LEGACY_IMPORT.workflow_id(run_id))
     async with engine.database.transaction() as work:
         await commands.approve(work, engine.actor.principal, run_id, ApproveLegacyImport())
         await commands.start(work, run_id)
@@ -76,7 +76,7 @@ async def test_a_signal_that_is_lost_is_made_up_for(engine: Engine) -> None:
 async def test_an_execution_that_is_gone_begins_anew_from_its_rows(engine: Engine) -> None:
     run_id = await accept(engine, await small(engine))
     await until(engine, run_id, "awaiting_review")
-    handle = engine.client.get_workflow_handle(Family.LEGACY_IMPORT.workflow_id(run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.LEGACY_IMPORT.workflow_id(run_id))
     await handle.terminate()
     reconciler = Reconciler(engine.database, engine.client, [LegacyImports()])
     async with engine.database.reading() as work:

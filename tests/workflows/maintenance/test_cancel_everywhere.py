@@ -15,8 +15,8 @@ from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.automation.waits.commands import ResumeNode, resume
 from models.automation.waits.rules import NotResumableError
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import outbox
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.endpoint import Serve, never, reply
 from tests.support.engine import Engine, Json, graph, node
 from tests.support.patience import eventually
@@ -30,7 +30,7 @@ def then_next(*nodes: Json) -> Json:
 
 async def is_over(engine: Engine, run_id: UUID) -> None:
     """Wait until nothing of a run is left in Temporal or the outbox."""
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id))
 
     async def gone() -> bool:
         async with engine.database.transaction() as work:

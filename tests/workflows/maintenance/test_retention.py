@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import Worker
 
 from activities.maintenance.sweeps import Expired
-from runtime.temporal.families import Queue
+from runtime.temporal.workflow_kinds import Queue
 from tests.support.patience import ENOUGH, eventually
 from tests.support.temporal import time_skipping_server
 from workflows.runners import sandboxed_runner

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cli.families.registry import MAINTENANCE_SCHEDULES, ensure_schedule
+from cli.work_handlers.registry import MAINTENANCE_SCHEDULES, ensure_schedule
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 

@@ -13,8 +13,8 @@ from typing_extensions import override
 from activities.pollers import DueLook, Poller
 from runtime.database import Database
 from runtime.ids import new_id
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import Intent, append, outbox
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.patience import eventually
 
 pytestmark = pytest.mark.takes(seconds=10)
@@ -44,7 +44,7 @@ class Taker(Poller):
 async def intend(database: Database, intent: Intent) -> None:
     async with database.transaction() as work:
         await append(
-            work, intent=intent, family=Family.AUTOMATION_RUN, workspace_id=new_id(),
+            work, intent=intent, workflow_kind=WorkflowKind.AUTOMATION_RUN, workspace_id=new_id(),
             subject_id=new_id(),
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from temporalio.client import Client
 
 from cli.polling import CHECKS, SilentWorkerError, is_polled, require_polling
-from runtime.temporal.families import Queue
+from runtime.temporal.workflow_kinds import Queue
 from tests.support.engine import VERSION, Engine
 from tests.support.patience import ENOUGH, eventually
 from tests.support.temporal import dev_server

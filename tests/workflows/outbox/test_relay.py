@@ -20,8 +20,8 @@ from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import accept_job, close_job, start_job
 from runtime.database import Database, libpq_url
 from runtime.ids import new_id
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import AWAITED, Intent, Outbox, append, outbox
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import KEYS, graph, node
 from tests.support.patience import eventually
 from tests.support.plans import planning_once, prepare, recorded_statements, rows_read
@@ -31,7 +31,7 @@ from tests.support.spaces import Space, make_space
 def relay(database: Database, running_cap: int = 100) -> Relay:
     """A relay that only claims: it never gets as far as asking Temporal."""
     return Relay(
-        database, {}, RunStarts(), Limits(50, 50, 50, {Family.AUTOMATION_RUN: running_cap})
+        database, {}, RunStarts(), Limits(50, 50, 50, {WorkflowKind.AUTOMATION_RUN: running_cap})
     )
 
 
@@ -40,7 +40,7 @@ async def intend(
     workspace_id: uuid.UUID,
     intent: Intent,
     count: int,
-    family: Family = Family.AUTOMATION_RUN,
+    workflow_kind: WorkflowKind = WorkflowKind.AUTOMATION_RUN,
     **request: Any,
 ) -> Sequence[uuid.UUID]:
     subjects = [new_id() for _ in range(count)]
@@ -49,7 +49,7 @@ async def intend(
             await append(
                 work,
                 intent=intent,
-                family=family,
+                workflow_kind=workflow_kind,
                 workspace_id=workspace_id,
                 subject_id=subject,
                 request=cast("Any", request),
@@ -72,17 +72,17 @@ async def test_a_small_workspace_does_not_wait_behind_a_large_one(quiet: Databas
 
 async def test_no_line_waits_longer_than_for_one_row_of_each_other(quiet: Database) -> None:
     large, small = new_id(), new_id()
-    await intend(quiet, large, Intent.START, 30, Family.WORKSPACE_EXPORT)
-    await intend(quiet, large, Intent.CANCEL, 30, Family.DELIVERY)
+    await intend(quiet, large, Intent.START, 30, WorkflowKind.WORKSPACE_EXPORT)
+    await intend(quiet, large, Intent.CANCEL, 30, WorkflowKind.DELIVERY)
     taker = relay(quiet)
     first = [await claimed(taker, 1) for _ in range(5)]
-    assert {(row.intent, row.family) for (row,) in first} == {
+    assert {(row.intent, row.workflow_kind) for (row,) in first} == {
         ("start", "workspace-export"),
         ("cancel", "delivery"),
     }
     late = [
-        *await intend(quiet, small, Intent.START, 1, Family.SPREADSHEET_IMPORT),
-        *await intend(quiet, large, Intent.START, 1, Family.SPREADSHEET_IMPORT),
+        *await intend(quiet, small, Intent.START, 1, WorkflowKind.SPREADSHEET_IMPORT),
+        *await intend(quiet, large, Intent.START, 1, WorkflowKind.SPREADSHEET_IMPORT),
         *await intend(quiet, large, Intent.START, 1),
     ]
     taken = [row.subject_id for _ in range(5) for row in await claimed(taker, 1)]
@@ -127,13 +127,13 @@ async def test_a_claim_that_was_planned_while_nothing_waited_reads_no_more_of_a_
 
 
 async def hundred_lines(database: Database, length: int) -> None:
-    """Two families of fifty workspaces, with this number of rows each."""
+    """Two workflow kinds of fifty workspaces, with this number of rows each."""
     async with database.transaction() as work:
         await work.execute(delete(outbox))
         await work.execute(
             text(
                 "INSERT INTO outbox"
-                " (workspace_id, intent, family, subject_id, request, created_at, attempts)"
+                " (workspace_id, intent, workflow_kind, subject_id, request, created_at, attempts)"
                 " SELECT md5((n / 2 % 50)::text)::uuid, 'start',"
                 " (ARRAY['delivery', 'export'])[n % 2 + 1], gen_random_uuid(), '{}', now(), 0"
                 " FROM generate_series(1, :number) AS n"
@@ -181,7 +181,7 @@ async def test_a_workspace_at_its_cap_starts_everything_but_automation_runs(
     space = await make_space(quiet, KEYS)
     await running(quiet, space, 2)
     await intend(quiet, space.id, Intent.START, 60)
-    timer, due = await intend(quiet, space.id, Intent.START, 2, Family.TIMER_DUE)
+    timer, due = await intend(quiet, space.id, Intent.START, 2, WorkflowKind.TIMER_DUE)
     taken = [row.subject_id for row in await claimed(relay(quiet, running_cap=2), 10)]
     assert taken == [timer, due]
 
@@ -269,7 +269,7 @@ async def test_a_start_that_was_left_is_taken_when_there_is_room(quiet: Database
     space = await make_space(quiet, KEYS)
     (starting,) = await running(quiet, space, 1, "queued")
     await intend(quiet, space.id, Intent.START, 1)
-    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, {Family.AUTOMATION_RUN: 1}))
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, {WorkflowKind.AUTOMATION_RUN: 1}))
     taker._starts.started(starting, space.id)
     assert await claimed(taker, 20) == []
     taker._starts.begun(starting)
@@ -298,7 +298,7 @@ async def test_a_begin_makes_room_for_a_start_that_was_left(quiet: Database) -> 
 async def test_a_begin_does_not_wake_the_relay_without_left_starts(quiet: Database) -> None:
     space = await make_space(quiet, KEYS)
     (starting,) = await running(quiet, space, 1, "queued")
-    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, {Family.AUTOMATION_RUN: 1}))
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, {WorkflowKind.AUTOMATION_RUN: 1}))
     taker._starts.started(starting, space.id)
     await claimed(taker, 20)
     taker._starts.begun(starting)
@@ -523,12 +523,14 @@ async def running(
     return run_ids
 
 
-async def test_a_workspace_has_no_more_of_a_family_under_way_than_its_cap(quiet: Database) -> None:
+async def test_a_workspace_has_no_more_of_a_workflow_kind_under_way_than_its_cap(
+    quiet: Database,
+) -> None:
     space, other = await make_space(quiet, KEYS), await make_space(quiet, KEYS)
-    exports = await accepted(quiet, space, Family.EXPORT, 5)
-    copies = await accepted(quiet, space, Family.DATABASE_DUPLICATE, 3)
-    quick = await accepted(quiet, other, Family.EXPORT, 1)
-    taker = Relay(quiet, {}, RunStarts(), Limits(50, 50, 50, {Family.EXPORT: 2}))
+    exports = await accepted(quiet, space, WorkflowKind.EXPORT, 5)
+    copies = await accepted(quiet, space, WorkflowKind.DATABASE_DUPLICATE, 3)
+    quick = await accepted(quiet, other, WorkflowKind.EXPORT, 1)
+    taker = Relay(quiet, {}, RunStarts(), Limits(50, 50, 50, {WorkflowKind.EXPORT: 2}))
     taken = [row.subject_id for row in await claimed(taker, 20)]
     assert set(taken) == {*exports[:2], *copies, *quick}
     assert await claimed(taker, 20) == []
@@ -540,13 +542,13 @@ async def test_a_workspace_has_no_more_of_a_family_under_way_than_its_cap(quiet:
 
 async def test_work_that_begins_again_holds_its_place(quiet: Database) -> None:
     space = await make_space(quiet, KEYS)
-    first, second = await accepted(quiet, space, Family.EXPORT, 2)
-    taker = Relay(quiet, {}, RunStarts(), Limits(50, 50, 50, {Family.EXPORT: 1}))
+    first, second = await accepted(quiet, space, WorkflowKind.EXPORT, 2)
+    taker = Relay(quiet, {}, RunStarts(), Limits(50, 50, 50, {WorkflowKind.EXPORT: 1}))
     (row,) = await claimed(taker, 20)
     assert row.subject_id == first
     taker._delivered.append(row.id)
     async with quiet.transaction() as work:
-        await start_job(work, Family.EXPORT, space.id, first, first, "Again", restarts=1)
+        await start_job(work, WorkflowKind.EXPORT, space.id, first, first, "Again", restarts=1)
     assert [row.subject_id for row in await claimed(taker, 20)] == [first]
     async with quiet.transaction() as work:
         await close_job(work, first, JobStatus.CANCELLED)
@@ -554,11 +556,11 @@ async def test_work_that_begins_again_holds_its_place(quiet: Database) -> None:
 
 
 async def accepted(
-    database: Database, space: Space, family: Family, count: int
+    database: Database, space: Space, workflow_kind: WorkflowKind, count: int
 ) -> Sequence[uuid.UUID]:
     """Jobs whose starts wait."""
     job_ids = [new_id() for _ in range(count)]
     async with database.transaction() as work:
         for job_id in job_ids:
-            await accept_job(work, space.actor, family, job_id, job_id, summary="Test")
+            await accept_job(work, space.actor, workflow_kind, job_id, job_id, summary="Test")
     return job_ids

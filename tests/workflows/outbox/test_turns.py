@@ -12,7 +12,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from runtime.ids import new_id
 from runtime.temporal.executions import fairness
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.patience import eventually
 
 BACKLOG = 200
@@ -100,7 +100,7 @@ async def test_an_import_does_not_wait_behind_a_backlog_of_deliveries(
 ) -> None:
     place = await place_of_an_import(
         temporal.client,
-        fairness(DELIVERING, Family.DELIVERY),
-        fairness(IMPORTING, Family.LEGACY_IMPORT),
+        fairness(DELIVERING, WorkflowKind.DELIVERY),
+        fairness(IMPORTING, WorkflowKind.LEGACY_IMPORT),
     )
     assert place < FEW

@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from models.automation.automation_runs.tables import automation_run
 from models.automation.run_operations import commands
 from models.automation.run_operations.queries import RunOperationShape, run_operation
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import found_when
@@ -100,7 +100,7 @@ async def test_a_paused_operation_continues_in_another_execution(engine: Engine)
     await found_when(read, lambda one: one.done == 1)
     async with engine.database.transaction() as work:
         await commands.pause_operation(work, engine.actor, operation_id)
-    first = engine.client.get_workflow_handle(Family.RUN_OPERATION.workflow_id(operation_id))
+    first = engine.client.get_workflow_handle(WorkflowKind.RUN_OPERATION.workflow_id(operation_id))
     # Its timer of a minute is no reason to stay.
     assert await first.result() == "paused"
     assert counts(await read())[0] == "paused"
@@ -109,7 +109,7 @@ async def test_a_paused_operation_continues_in_another_execution(engine: Engine)
         await work.execute(update(run_operation).where(this).values(rate=None, paced_until=None))
         await commands.resume_operation(work, engine.actor, operation_id)
     assert counts(await ended(engine, operation_id)) == ("succeeded", 3, 3, 0, 0)
-    second = Family.RUN_OPERATION.workflow_id(operation_id, "1")
+    second = WorkflowKind.RUN_OPERATION.workflow_id(operation_id, "1")
     assert await engine.client.get_workflow_handle(second).result() == "succeeded"
 
 
@@ -125,7 +125,7 @@ async def test_a_cancel_ends_the_execution_and_what_is_done_stays(engine: Engine
     await found_when(read, lambda one: one.done == 1)
     async with engine.database.transaction() as work:
         await commands.cancel_operation(work, engine.actor, operation_id)
-    handle = engine.client.get_workflow_handle(Family.RUN_OPERATION.workflow_id(operation_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.RUN_OPERATION.workflow_id(operation_id))
 
     async def is_over() -> bool:
         return (await handle.describe()).close_time is not None

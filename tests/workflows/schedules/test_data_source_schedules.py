@@ -20,13 +20,13 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.reconciler import ScheduleMaintenance
 from activities.schedules import FireCall, ScheduleFires, Schedules
-from cli.families.registry import SCHEDULED
+from cli.work_handlers.registry import SCHEDULED
 from models.core.access.rules import Role
 from models.core.lifecycle.commands import RUNNING
 from models.core.schedules.timetables import due_run_id
 from models.people.workspaces import delete_workspace
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import outbox
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.client import Client
 from tests.support.endpoint import Serve, never
 from tests.support.engine import Engine
@@ -38,7 +38,7 @@ from tests.support.spaces import Space
 
 pytestmark = pytest.mark.takes(seconds=20)
 
-FAMILY = Family.DATA_SOURCE_SCHEDULE
+WORKFLOW_KIND = WorkflowKind.DATA_SOURCE_SCHEDULE
 NEW_YEAR = f"{datetime.now(UTC).year + 1}-01-01T00:00:00.000Z"
 APPLE = goods(("a", "Apple", 1))
 Make = Callable[..., Awaitable[Source]]
@@ -60,13 +60,13 @@ async def scheduled(client: Client, space: Space, engine: Engine, serve: Serve) 
 
 async def until(engine: Engine, source: Source, condition: Any) -> Any:
     """The schedule once it satisfies a condition."""
-    return await until_schedule(engine, UUID(source.id), condition, family=FAMILY)
+    return await until_schedule(engine, UUID(source.id), condition, workflow_kind=WORKFLOW_KIND)
 
 
 async def fire(engine: Engine, source: Source) -> None:
     """Fire now, as an operator does; never twice in one second, which is one due time."""
     await asyncio.sleep(1)
-    await handle_of(engine.client, UUID(source.id), FAMILY).trigger()
+    await handle_of(engine.client, UUID(source.id), WORKFLOW_KIND).trigger()
 
 
 async def until_runs(source: Source, *statuses: str) -> list[Any]:
@@ -171,7 +171,7 @@ async def test_a_due_time_makes_its_refresh(engine: Engine, scheduled: Make) -> 
     source = SearchAttributeKey.for_keyword("RunSource")
     assert child.typed_search_attributes.get(source) == "schedule"
     due = datetime(2026, 1, 1, tzinfo=UTC)
-    call = FireCall(FAMILY.workflow_id(made.id), due)
+    call = FireCall(WORKFLOW_KIND.workflow_id(made.id), due)
     fires = ScheduleFires(engine.database)
     accepted = await asyncio.gather(*(fires.accept(call) for _ in range(3)))
     assert {one and one.run_id for one in accepted} == {str(due_run_id(call.schedule_id, due))}
@@ -190,7 +190,7 @@ async def test_due_times_that_meet_an_open_refresh_are_counted(
     await until(engine, made, lambda found: found.info.num_actions_skipped_overlap == 1)
     await made.client.post(f"{made.path}/runs/{first['id']}/cancel")
     by_hand = read(await made.client.post(f"{made.path}/refresh", json={}))
-    call = FireCall(FAMILY.workflow_id(made.id), datetime(2026, 1, 1, tzinfo=UTC))
+    call = FireCall(WORKFLOW_KIND.workflow_id(made.id), datetime(2026, 1, 1, tzinfo=UTC))
     for _ in range(2):
         assert await ScheduleFires(engine.database).accept(call) is None
     await Schedules(engine.database, engine.client, SCHEDULED).synchronize(call.schedule_id)
@@ -217,7 +217,7 @@ async def test_a_fire_that_is_cancelled_cancels_its_refresh(
 @pytest.mark.long
 async def test_refreshes_that_are_due_together_take_turns(engine: Engine, scheduled: Make) -> None:
     """A refresh that waits for its turn is a row, as one that a person asks for."""
-    cap = RUNNING[Family.DATA_SOURCE_REFRESH]
+    cap = RUNNING[WorkflowKind.DATA_SOURCE_REFRESH]
     sources = [await scheduled() for _ in range(cap + 2)]
     for each in sources:
         each.answers(never)
@@ -276,15 +276,15 @@ async def test_a_source_whose_creator_lost_access_is_not_refreshed(
 
 async def test_the_sweep_mends_what_operators_did(engine: Engine, scheduled: Make) -> None:
     lost, paused = await scheduled(), await scheduled()
-    await handle_of(engine.client, UUID(lost.id), FAMILY).delete()
-    await handle_of(engine.client, UUID(paused.id), FAMILY).pause(note="Quiet, please.")
+    await handle_of(engine.client, UUID(lost.id), WORKFLOW_KIND).delete()
+    await handle_of(engine.client, UUID(paused.id), WORKFLOW_KIND).pause(note="Quiet, please.")
     schedules = Schedules(engine.database, engine.client, SCHEDULED)
     maintenance = ScheduleMaintenance(engine.database, engine.client, schedules)
 
     async def mended() -> bool:
         await ActivityEnvironment().run(maintenance.reconcile_schedules)
         found = [
-            await until_schedule(engine, UUID(one.id), lambda _: True, family=FAMILY)
+            await until_schedule(engine, UUID(one.id), lambda _: True, workflow_kind=WORKFLOW_KIND)
             for one in (lost, paused)
         ]
         return all(one is not None and not one.schedule.state.paused for one in found)

@@ -18,7 +18,7 @@ from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError
 
 from activities.schedules import FireCall, ScheduleFires, Schedules
-from cli.families.registry import SCHEDULED
+from cli.work_handlers.registry import SCHEDULED
 from models.automation.automation_runs import commands
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.schedules import preview_stored
@@ -27,8 +27,8 @@ from models.core.base import Id
 from models.core.pauses.rules import PauseSubject
 from models.core.schedules.timetables import PassedOver, due_run_id
 from runtime.ids import new_id
-from runtime.temporal.families import Family, Queue
 from runtime.temporal.outbox import outbox
+from runtime.temporal.workflow_kinds import Queue, WorkflowKind
 from tests.support.engine import Engine
 from tests.support.patience import ENOUGH, eventually
 from tests.support.pauses import pause_work, resume_work
@@ -354,7 +354,7 @@ async def test_a_fire_whose_slot_comes_under_a_pause_hears_how_it_ends(
     await trigger(engine, made.id)
     [_, second] = await until_runs(engine, made.id, "waiting", "queued")
     fires = await until_fires(engine, made.id, 2)
-    run = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(second.id))
+    run = engine.client.get_workflow_handle(WorkflowKind.AUTOMATION_RUN.workflow_id(second.id))
 
     async def waits_for_its_slot() -> bool:
         """Its first look for one is recorded."""

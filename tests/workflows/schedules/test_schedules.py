@@ -20,7 +20,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.maintenance import reconciler as maintenance_schedules
 from activities.maintenance.reconciler import ScheduleMaintenance
 from activities.schedules import Schedules
-from cli.families.registry import SCHEDULED
+from cli.work_handlers.registry import SCHEDULED
 from models.automation.automations import commands as automations
 from models.automation.automations.shapes import (
     CreateAutomation,

@@ -13,14 +13,14 @@ from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.reconciler import Reconciler
-from cli.families.background import TimeEntries
+from cli.work_handlers.background import TimeEntries
 from models.core.base import Id
 from models.data.time_entries.commands import delete_entry
 from models.data.time_entries.rules import EntryStatus
 from models.data.time_entries.tables import time_entry
 from models.messages.notifications.queries import notification
 from runtime.database import Database
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine, graph, node, running_engine
 from tests.support.patience import eventually
 from tests.support.postgres import migrated_database
@@ -57,7 +57,7 @@ async def heard(engine: Engine, automation_id: Id, entry_id: Id) -> list[Any]:
 
 
 async def status_of(engine: Engine, entry_id: Id) -> WorkflowExecutionStatus | None:
-    handle = engine.client.get_workflow_handle(Family.TIMER_DUE.workflow_id(entry_id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.TIMER_DUE.workflow_id(entry_id))
     return (await handle.describe()).status
 
 
@@ -71,9 +71,9 @@ async def over(engine: Engine, entry_id: Id) -> None:
 
 
 async def sweep(engine: Engine) -> dict[str, int]:
-    await engine.delivered(Family.TIMER_DUE)
-    families = [TimeEntries()]
-    reconciler = Reconciler(engine.database, engine.client, families, grace=timedelta())
+    await engine.delivered(WorkflowKind.TIMER_DUE)
+    workflow_kinds = [TimeEntries()]
+    reconciler = Reconciler(engine.database, engine.client, workflow_kinds, grace=timedelta())
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=datetime.now(UTC))
     return await environment.run(reconciler.reconcile)
@@ -146,7 +146,7 @@ async def test_a_lost_signal_is_sent_again(engine: Engine) -> None:
 async def test_terminating_the_execution_does_not_stop_the_clock(engine: Engine) -> None:
     entry = await start(engine, targetDurationMs=HOUR)
     await waits(engine, entry.id)
-    handle = engine.client.get_workflow_handle(Family.TIMER_DUE.workflow_id(entry.id))
+    handle = engine.client.get_workflow_handle(WorkflowKind.TIMER_DUE.workflow_id(entry.id))
     await handle.terminate()
     assert (await sweep(engine))["time_entries_restarted"] == 1
 
@@ -177,7 +177,7 @@ async def test_eight_hours_outlive_worker_and_temporal(own_database: tuple[Datab
         entry = await start(engine, targetDurationMs=8 * HOUR)
         await waits(engine, entry.id)
         # What the outbox still holds would be delivered to the other server, and not be restarted.
-        await engine.delivered(Family.TIMER_DUE)
+        await engine.delivered(WorkflowKind.TIMER_DUE)
     # That Temporal is gone with all it knew, and so is its worker.
     async with (
         time_skipping_server() as second,

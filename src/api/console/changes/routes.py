@@ -20,7 +20,7 @@ from models.workspace.changes import commands, queries, shapes
 from models.workspace.changes.rules import WAITING, ChangeStatus, Stake
 from models.workspace.starters import seeding
 from runtime.errors import ConflictError, InProgressError, NotFoundError
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 router = page_router()
 
@@ -82,7 +82,7 @@ async def get_plan(request: ApiRequest) -> Response:
     try:
         planned: shapes.ChangeSetDetail | None = await queries.get_changes(work, actor, change_id)
     except NotFoundError:
-        await own_job(work, actor, Family.CHANGE_PLAN, change_id)
+        await own_job(work, actor, WorkflowKind.CHANGE_PLAN, change_id)
         planned = await seeding.plan_outcome(work, actor, change_id, last=False)
     if planned is not None:
         return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")

@@ -22,7 +22,7 @@ from models.data.fields.shapes import FieldShape
 from models.messages.jobs.store import own_job
 from runtime import errors
 from runtime.clock import wire_timestamp
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 router = page_router()
 
@@ -91,7 +91,7 @@ async def get_conversion(request: ApiRequest) -> Response:
     """Follow a conversion, and look at what it lost."""
     work, actor, field = request.work, request.actor, await field_of(request)
     job_id = request.ids["conversionId"]
-    job = await own_job(work, actor, Family.FIELD_CONVERSION, job_id)
+    job = await own_job(work, actor, WorkflowKind.FIELD_CONVERSION, job_id)
     if job.subject_id != field.id:
         raise errors.NotFoundError("field conversion")
     outcome: Outcome[ConvertedField] = await outcome_of(

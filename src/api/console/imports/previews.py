@@ -34,7 +34,7 @@ from models.sources.data_sources.queries import DataSourcePreview, PreviewColumn
 from models.sources.tabular.rules.options import TableFormat
 from runtime.errors import NotFoundError, ValidationError
 from runtime.ids import new_id, parse_id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 router = page_router()
 
@@ -227,7 +227,7 @@ _NOT_KEPT = frozenset({"text", "content", "fields", "targetDatabaseId", "keyFiel
 async def _own(request: ApiRequest) -> JobRow:
     """The preview of the path. Raises NotFoundError, also for that of a data source."""
     job = await own_job(
-        request.work, request.actor, Family.DATA_SOURCE_PREVIEW, request.ids["previewId"]
+        request.work, request.actor, WorkflowKind.DATA_SOURCE_PREVIEW, request.ids["previewId"]
     )
     if "import" not in job.input["draft"]:
         raise NotFoundError("import preview")

@@ -27,7 +27,7 @@ from models.sources.connections import providers
 from models.sources.connections.store import create_connection
 from runtime.errors import ConflictError, PlatformError, UnauthorizedError, UnsupportedError
 from runtime.ids import parse_id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 def _refuse_return(request: ApiRequest, refusal: PlatformError) -> Response:
@@ -184,7 +184,7 @@ async def finish_by_form(request: ApiRequest, body: Returned) -> Response:
 async def get_exchange(request: ApiRequest) -> Response:
     """Wait for the connection that a sign-in at a provider makes."""
     work, actor, job_id = request.work, request.actor, request.ids["exchangeId"]
-    await own_job(work, actor, Family.OAUTH_EXCHANGE, job_id)
+    await own_job(work, actor, WorkflowKind.OAUTH_EXCHANGE, job_id)
     outcome = await outcome_of(
         authorization_commands.exchange_outcome(work, actor, job_id, last=False)
     )

@@ -33,7 +33,7 @@ from models.sources.mounts.queries import MountDetail, MountedResource, MountRes
 from models.sources.resource_imports import commands
 from models.sources.resource_imports import commands as resource_import_commands
 from runtime.errors import ConflictError, InProgressError, NotFoundError, PlatformError
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 router = page_router()
 
@@ -281,7 +281,7 @@ async def get_mounting(request: ApiRequest) -> Response:
     job_id = request.ids["mountJobId"]
 
     async def placed() -> MountedResource | None:
-        await own_job(request.work, request.actor, Family.MOUNT_SYNC, job_id)
+        await own_job(request.work, request.actor, WorkflowKind.MOUNT_SYNC, job_id)
         return await mount_outcome(request.work, request.actor, job_id, last=False)
 
     outcome = await outcome_of(placed())
@@ -313,7 +313,7 @@ async def get_importing_form(request: ApiRequest) -> Response:
     work, actor, job_id = request.work, request.actor, request.ids["formImportId"]
 
     async def imported() -> resource_import_commands.FormImportResult | None:
-        await own_job(work, actor, Family.FORM_IMPORT, job_id)
+        await own_job(work, actor, WorkflowKind.FORM_IMPORT, job_id)
         return await commands.form_outcome(work, actor, job_id, last=False)
 
     outcome = await outcome_of(imported())

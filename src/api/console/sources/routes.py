@@ -30,7 +30,7 @@ from models.sources.data_sources import commands
 from models.sources.data_sources import queries as data_source_queries
 from models.sources.data_sources.rules import DataSourceKind, FieldMapping, RemovedRows, WriteMode
 from runtime.errors import ConflictError, NotFoundError
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 router = page_router()
 
@@ -238,7 +238,7 @@ async def preview_stored(request: ApiRequest) -> Response:
 async def get_source_preview(request: ApiRequest) -> Response:
     """Look at the first rows of a source, and at the fields that its columns suggest."""
     work, actor, preview_id = request.work, request.actor, request.ids["previewId"]
-    job = await own_job(work, actor, Family.DATA_SOURCE_PREVIEW, preview_id)
+    job = await own_job(work, actor, WorkflowKind.DATA_SOURCE_PREVIEW, preview_id)
     outcome: Outcome[data_source_queries.DataSourcePreview] = await outcome_of(
         commands.preview_outcome(work, actor, preview_id, last=False)
     )

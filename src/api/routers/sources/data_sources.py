@@ -15,7 +15,7 @@ from models.core.base import Id
 from models.sources.data_source_runs import acceptance, overviews, shapes
 from models.sources.data_source_runs import queries as run_queries
 from models.sources.data_source_runs.reversal import accept_reversal
-from models.sources.data_source_runs.rules import family_of
+from models.sources.data_source_runs.rules import workflow_kind_of
 from models.sources.data_sources import commands, queries
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, UpstreamError
@@ -243,7 +243,7 @@ async def get_source_run(request: ApiRequest) -> Data[shapes.SourceRunOverview]:
     An import is its maker's, and that of owners and administrators.
     """
     found = await overviews.overview(request.work, request.actor, request.ids["dataSourceRunId"])
-    workflow_id = family_of(found.data_source_id).workflow_id(found.id)
+    workflow_id = workflow_kind_of(found.data_source_id).workflow_id(found.id)
     found.metadata["temporal"] = temporal_link(request.services.settings, workflow_id)
     return Data(found)
 

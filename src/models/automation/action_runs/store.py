@@ -31,8 +31,8 @@ from models.sources.outbound_limits.turns import leave_lines
 from runtime.clock import utc_now, wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import AWAITED, StartRequest
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class RunAction(Input):
@@ -184,7 +184,7 @@ def _step_result(row: ActionStep) -> StepResult:
 
 def _metadata(row: ActionRun) -> JsonObject:
     """The execution that carries the run out, and the node that asked for it if one did."""
-    own = {"temporalWorkflowId": Family.ACTION_RUN.workflow_id(row.id)}
+    own = {"temporalWorkflowId": WorkflowKind.ACTION_RUN.workflow_id(row.id)}
     if row.automation_run_id is None:
         return own
     return {
@@ -214,7 +214,9 @@ async def cancel_run(work: UnitOfWork, actor: Actor, action_id: Id, run_id: Id) 
     # Waiting for the lock takes time: no step that started meanwhile may seem to start after this.
     work.now = utc_now()
     if await abandon(work, actor.workspace_id, run_id, rules.ActionRunStatus.CANCELLED):
-        await lifecycle.cancel_executions(work, Family.ACTION_RUN, actor.workspace_id, [run_id])
+        await lifecycle.cancel_executions(
+            work, WorkflowKind.ACTION_RUN, actor.workspace_id, [run_id]
+        )
         await leave_lines(work, actor.workspace_id, [run_id])
     return await get_run(work, actor, action_id, run_id)
 
@@ -272,10 +274,12 @@ async def accept(work: UnitOfWork, actor: Actor, action: ActionRow, request: Act
         return False
     await work.execute(sa.insert(action_step), _steps(actor.workspace_id, action, request.run_id))
     if node is None:
-        await lifecycle.require_place(work, actor, ACTION_RUNS, Family.ACTION_RUN)
+        await lifecycle.require_place(work, actor, ACTION_RUNS, WorkflowKind.ACTION_RUN)
         summary = summary_of(action)
         start = start_request(action.id, summary)
-        await lifecycle.start(work, Family.ACTION_RUN, actor.workspace_id, request.run_id, start)
+        await lifecycle.start(
+            work, WorkflowKind.ACTION_RUN, actor.workspace_id, request.run_id, start
+        )
     return True
 
 

@@ -12,7 +12,7 @@ from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable, indexes_of_work
 from models.core.purging import Retention
 from runtime.postgresql.schema import Timestamp, one_of, partial_index, same_workspace, table_of
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class ActionRun(SQLModel, table=True):
@@ -91,7 +91,7 @@ ACTION_RUNS = WorkTable(
     action_run,
     RUN_LIFECYCLE,
     accepted_column="started_at",
-    family=Family.ACTION_RUN,
+    workflow_kind=WorkflowKind.ACTION_RUN,
 )
 
 

@@ -43,8 +43,8 @@ from runtime.database import UnitOfWork, Work
 from runtime.derived_ids import derived_id
 from runtime.errors import PlatformError, RunError, ValidationError
 from runtime.postgresql.statements import PreparedStatement
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import StartRequest
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 CALLABLE = (TriggerKind.AUTOMATION_CALLED, TriggerKind.MANUAL)
 """Triggers of automations that another one can call."""
@@ -282,7 +282,7 @@ def execution_key(run_id: Id, workflow_id: str) -> str:
     The chunks of a loop run one after the other and share a key: the workflow id of a chunk
     without its number.
     """
-    own = Family.AUTOMATION_RUN.workflow_id(run_id)
+    own = WorkflowKind.AUTOMATION_RUN.workflow_id(run_id)
     return own if workflow_id == own else workflow_id.rpartition("/")[0]
 
 
@@ -322,7 +322,7 @@ async def forget_executions(work: UnitOfWork, run_id: Id) -> None:
 
 def _all_suspended(run_id: Id) -> sa.ColumnElement[bool]:
     """True when the run's own execution and all below it are suspended."""
-    top = sa.select(sa.literal(Family.AUTOMATION_RUN.workflow_id(run_id)).label("id")).cte(
+    top = sa.select(sa.literal(WorkflowKind.AUTOMATION_RUN.workflow_id(run_id)).label("id")).cte(
         "tree", recursive=True
     )
     children = sa.select(sa.func.unnest(_suspended.child_keys)).where(

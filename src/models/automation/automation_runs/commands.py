@@ -38,7 +38,7 @@ from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.errors import NotFoundError, RunError, ValidationError
 from runtime.processes.bounded_processes import evaluate_bounded
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 PAYLOAD_LIMIT = 1024 * 1024
 """Bytes of a run's payload as JSON (interface.md#limits)."""
@@ -460,7 +460,7 @@ def _request(
     version: RunnableVersion, due: datetime, source: RunSource, *, started_by_caller: bool = False
 ) -> RunRequest:
     timezone = version.trigger_config["timezone"]
-    schedule_id = Family.AUTOMATION_SCHEDULE.workflow_id(version.automation_id)
+    schedule_id = WorkflowKind.AUTOMATION_SCHEDULE.workflow_id(version.automation_id)
     trigger = read_trigger(version.trigger_config)
     note = (
         timetables.fire_note(trigger.timetable, due)

@@ -34,7 +34,7 @@ from models.sources.outbound_limits.turns import leave_lines
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 Slot = tuple[Id, str]
 """An automation and a concurrency key."""
@@ -79,7 +79,7 @@ async def cancel_runs(
     await close_nodes(work, cancelled)
     await runs_ended(work, workspace_id, cancelled)
     started = [row.id for row in rows if _may_have_started(row)]
-    await lifecycle.cancel_executions(work, Family.AUTOMATION_RUN, workspace_id, started)
+    await lifecycle.cancel_executions(work, WorkflowKind.AUTOMATION_RUN, workspace_id, started)
     await leave_lines(work, workspace_id, started)
     freed = {(row.automation_id, row.concurrency_key) for row in rows if row.concurrency_key}
     for automation_id, key in sorted(freed - {keeping}):

@@ -30,7 +30,7 @@ from models.sources.outbound_limits.queries import waits_of
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 RUN = automation_run.c
 """The columns of runs that `run_of` joins."""
@@ -291,7 +291,7 @@ def lineage(
 ) -> JsonObject:
     """The metadata that says how a run is executed: workflow, chain of runs, concurrency slot."""
     metadata = {
-        "temporalWorkflowId": Family.AUTOMATION_RUN.workflow_id(run_id),
+        "temporalWorkflowId": WorkflowKind.AUTOMATION_RUN.workflow_id(run_id),
         "parentRunId": None if parent_run_id is None else str(parent_run_id),
         "chain": [str(earlier) for earlier in chain],
         "concurrencyKey": concurrency_key,

@@ -22,7 +22,7 @@ from runtime.database import UnitOfWork
 from runtime.postgresql.schema import Timestamp
 from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal import outbox
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 BATCH = 20
 """Runs that get a slot when one run ends, after a newer version has raised the limit."""
@@ -241,7 +241,7 @@ def start_intent(
     """The intent that starts a run of a version."""
     return {
         "intent": outbox.Intent.START,
-        "family": Family.AUTOMATION_RUN,
+        "workflow_kind": WorkflowKind.AUTOMATION_RUN,
         "workspace_id": workspace_id,
         "subject_id": run_id,
         "request": start_request(version, source, attributes, in_bulk=in_bulk, is_asleep=is_asleep),
@@ -366,11 +366,11 @@ def admitted_intent(workspace_id: Id, run_id: Id) -> outbox.IntentArguments:
     """The signal to the execution of a run that it may begin."""
     return {
         "intent": outbox.Intent.SIGNAL,
-        "family": Family.AUTOMATION_RUN,
+        "workflow_kind": WorkflowKind.AUTOMATION_RUN,
         "workspace_id": workspace_id,
         "subject_id": run_id,
         "request": {
-            "workflowId": Family.AUTOMATION_RUN.workflow_id(run_id),
+            "workflowId": WorkflowKind.AUTOMATION_RUN.workflow_id(run_id),
             "signal": ADMITTED,
             "arguments": [],
         },

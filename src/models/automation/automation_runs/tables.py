@@ -14,7 +14,7 @@ from models.core.purging import MAX_HEADS, MAX_ROWS, purge
 from models.people.workspaces import every_workspace
 from runtime.database import UnitOfWork
 from runtime.postgresql.schema import Timestamp, listed, partial_index, same_workspace, table_of
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 _KEY_ORDER = ("automation_id", "concurrency_key", "created_at", "id")
 """The order of the runs of a concurrency key."""
@@ -202,7 +202,9 @@ node_run = table_of(NodeRun)
 node_run_attempt = table_of(NodeRunAttempt)
 suspended_execution = table_of(SuspendedExecution)
 
-AUTOMATION_RUNS = WorkTable(automation_run, RUN_LIFECYCLE, family=Family.AUTOMATION_RUN)
+AUTOMATION_RUNS = WorkTable(
+    automation_run, RUN_LIFECYCLE, workflow_kind=WorkflowKind.AUTOMATION_RUN
+)
 
 _run = automation_run.c
 

@@ -19,7 +19,7 @@ from models.core.schedules import commands, timetables
 from models.people.workspaces import live_workspace_of
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 NO_SCHEDULE = "The published version of the automation has no schedule."
 DISABLED = "The automation is disabled."
@@ -70,7 +70,7 @@ def _read(row: _Row) -> timetables.DesiredSchedule:
     trigger = configs.read_trigger(row.trigger_config)
     assert isinstance(trigger, trigger_kinds.ScheduleTrigger), "the version says so"
     return timetables.DesiredSchedule(
-        family=Family.AUTOMATION_SCHEDULE,
+        workflow_kind=WorkflowKind.AUTOMATION_SCHEDULE,
         subject_id=row.id,
         workspace_id=row.workspace_id,
         title=timetables.title_of(row.label, "schedule"),
@@ -93,7 +93,7 @@ def timing_of(trigger: trigger_kinds.ScheduleTrigger) -> timetables.Timing:
 
 AUTOMATION_SCHEDULES = commands.ScheduleTable(
     automation,
-    Family.AUTOMATION_SCHEDULE,
+    WorkflowKind.AUTOMATION_SCHEDULE,
     _SCHEDULED,
     _read,
     sa.exists().where(

@@ -30,7 +30,7 @@ from models.data.records.rules.reverts import Cause
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.temporal import outbox
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 SENT = "Resumed runs can't be undone: their events were already sent."
 GOES_ON = "The operation is still running. Cancel it before you undo it."
@@ -163,7 +163,9 @@ async def _accept(
 async def _require_place(work: UnitOfWork, actor: Actor) -> None:
     """Raises TooMuchOpenError."""
     of_workspace = RUN_OPERATIONS.table.c.workspace_id == actor.workspace_id
-    await lifecycle.require_place(work, actor, RUN_OPERATIONS, Family.RUN_OPERATION, of_workspace)
+    await lifecycle.require_place(
+        work, actor, RUN_OPERATIONS, WorkflowKind.RUN_OPERATION, of_workspace
+    )
 
 
 async def pause_operation(work: UnitOfWork, actor: Actor, operation_id: Id) -> None:
@@ -505,7 +507,7 @@ async def start_execution(
         request["execution"] = str(operation.execution)
     await lifecycle.start(
         work,
-        Family.RUN_OPERATION,
+        WorkflowKind.RUN_OPERATION,
         operation.workspace_id,
         operation.id,
         request,
@@ -520,7 +522,7 @@ async def end_execution(work: UnitOfWork, operation: rules.OperationRow) -> None
     await outbox.append(
         work,
         intent=outbox.Intent.CANCEL,
-        family=Family.RUN_OPERATION,
+        workflow_kind=WorkflowKind.RUN_OPERATION,
         workspace_id=operation.workspace_id,
         subject_id=operation.id,
         request={"execution": str(operation.execution or "")},
@@ -529,4 +531,4 @@ async def end_execution(work: UnitOfWork, operation: rules.OperationRow) -> None
 
 def operation_workflow_id(operation: rules.OperationRow) -> str:
     """The id of the present execution of an operation."""
-    return Family.RUN_OPERATION.workflow_id(operation.id, str(operation.execution or ""))
+    return WorkflowKind.RUN_OPERATION.workflow_id(operation.id, str(operation.execution or ""))

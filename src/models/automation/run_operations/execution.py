@@ -24,7 +24,7 @@ from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.errors import DeniedError, PlatformError, UnavailableError
 from runtime.temporal import outbox
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 NOTHING = "The run wrote no records, or they were reverted before."
 CONFLICTS = "{reverted} records reverted, {conflicts} conflicts."
@@ -206,7 +206,7 @@ async def _wait(work: UnitOfWork, operation: rules.OperationRow) -> float:
         return (operation.paced_until - work.now).total_seconds()
     if operation.action in rules.STARTING:
         waiting = await outbox.waiting_starts(
-            work, operation.workspace_id, Family.AUTOMATION_RUN, outbox.MOST_WAITING_STARTS
+            work, operation.workspace_id, WorkflowKind.AUTOMATION_RUN, outbox.MOST_WAITING_STARTS
         )
         return rules.ROOM_PAUSE if waiting >= outbox.MOST_WAITING_STARTS else 0
     return 0

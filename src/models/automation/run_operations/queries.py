@@ -29,7 +29,7 @@ from models.core.values import InputMoment
 from runtime.database import UnitOfWork
 from runtime.ids import least_id
 from runtime.postgresql.schema import Timestamp, one_of, same_workspace, table_of
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class RunOperation(SQLModel, table=True):
@@ -103,7 +103,9 @@ class RunOperationResult(SQLModel, table=True):
 run_operation = table_of(RunOperation)
 run_operation_result = table_of(RunOperationResult)
 
-RUN_OPERATIONS = WorkTable(run_operation, rules.OPERATION_LIFECYCLE, family=Family.RUN_OPERATION)
+RUN_OPERATIONS = WorkTable(
+    run_operation, rules.OPERATION_LIFECYCLE, workflow_kind=WorkflowKind.RUN_OPERATION
+)
 
 _operation = run_operation.c
 

@@ -22,7 +22,7 @@ from runtime.postgresql.schema import Timestamp, partial_index, same_workspace, 
 from runtime.postgresql.statements import lock_name
 from runtime.processes.bounded_processes import evaluate_bounded
 from runtime.temporal import outbox
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class RunWait(SQLModel, table=True):
@@ -255,7 +255,7 @@ def _resolved_intent(wait: HostedWait) -> outbox.IntentArguments:
     assert wait.workflow_id is not None, "a node that waits has an execution"
     return {
         "intent": outbox.Intent.SIGNAL,
-        "family": Family.AUTOMATION_RUN,
+        "workflow_kind": WorkflowKind.AUTOMATION_RUN,
         "workspace_id": wait.workspace_id,
         "subject_id": wait.run_id,
         "request": {

@@ -24,17 +24,21 @@ from runtime.errors import RateLimitedError
 from runtime.postgresql.schema import listed, partial_index
 from runtime.postgresql.statements import lock_name
 from runtime.temporal import outbox
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 RowT = TypeVar("RowT")
 
-RUNNING: Mapping[Family, int] = {
-    family: family.bounds.running for family in Family if family.bounds.running is not None
+RUNNING: Mapping[WorkflowKind, int] = {
+    workflow_kind: workflow_kind.bounds.running
+    for workflow_kind in WorkflowKind
+    if workflow_kind.bounds.running is not None
 }
-OPEN: Mapping[Family, int] = {
-    family: family.bounds.open for family in Family if family.bounds.open is not None
+OPEN: Mapping[WorkflowKind, int] = {
+    workflow_kind: workflow_kind.bounds.open
+    for workflow_kind in WorkflowKind
+    if workflow_kind.bounds.open is not None
 }
-"""Over the first bound of a family, work waits in the outbox; over the second, it is refused."""
+"""Over the first bound of a kind, work waits in the outbox; over the second, it is refused."""
 
 WORK = "work"
 """The key of a table's `info` under which its description stands."""
@@ -45,10 +49,10 @@ class WorkTable:
     """A table of durable work, with the columns `id`, `workspace_id` and `status`.
 
     `accepted_column` and `ended_column` hold the moments at which a row was made and closed. Rows
-    for which `executed` does not hold are only kept: nothing has to be done about them. `family`
-    gives the family of a row's execution; rows of a table without it have none.
+    for which `executed` does not hold are only kept: nothing has to be done about them.
+    `workflow_kind` gives that of a row's execution; rows of a table without it have none.
 
-    From its column `dispatched_at` on, open work holds a place under the bound of its family.
+    From its column `dispatched_at` on, open work holds a place under the bound of its kind.
     """
 
     table: sa.Table
@@ -56,7 +60,7 @@ class WorkTable:
     accepted_column: str = "created_at"
     ended_column: str = "completed_at"
     executed: sa.ColumnElement[bool] = field(default_factory=sa.true)
-    family: Family | sa.ColumnElement[str] | None = None
+    workflow_kind: WorkflowKind | sa.ColumnElement[str] | None = None
 
     def __post_init__(self) -> None:
         self.table.info[WORK] = self
@@ -89,12 +93,12 @@ class WorkTable:
         return self.table.c.status.in_([status.value for status in self.lifecycle.open])
 
     @property
-    def family_of_row(self) -> sa.ColumnElement[Any]:
-        """The family of a row, in a query."""
-        family = self.family
-        if isinstance(family, sa.ColumnElement):
-            return family
-        return sa.null() if family is None else sa.literal(family.value)
+    def workflow_kind_of_row(self) -> sa.ColumnElement[Any]:
+        """The workflow kind of a row, in a query."""
+        workflow_kind = self.workflow_kind
+        if isinstance(workflow_kind, sa.ColumnElement):
+            return workflow_kind
+        return sa.null() if workflow_kind is None else sa.literal(workflow_kind.value)
 
     @property
     def takes_places(self) -> bool:
@@ -105,7 +109,7 @@ class WorkTable:
 def executed_tables(metadata: sa.MetaData) -> Sequence[WorkTable]:
     """The tables of work with executions, by name, out of those imported so far."""
     described = [table.info.get(WORK) for table in metadata.tables.values()]
-    found = [kind for kind in described if kind is not None and kind.family is not None]
+    found = [kind for kind in described if kind is not None and kind.workflow_kind is not None]
     return sorted(found, key=lambda kind: kind.table.name)
 
 
@@ -118,7 +122,7 @@ async def accept(work: UnitOfWork, kind: WorkTable, row: Mapping[str, Any]) -> b
 
 async def start(
     work: UnitOfWork,
-    family: Family,
+    workflow_kind: WorkflowKind,
     workspace_id: Id,
     work_id: Id,
     request: outbox.StartRequest,
@@ -133,7 +137,7 @@ async def start(
     await outbox.append(
         work,
         intent=outbox.Intent.START,
-        family=family,
+        workflow_kind=workflow_kind,
         workspace_id=workspace_id,
         subject_id=work_id,
         request=request,
@@ -141,10 +145,14 @@ async def start(
 
 
 async def stand_in_line(
-    work: UnitOfWork, family: Family, workspace_id: Id, work_id: Id, request: outbox.StartRequest
+    work: UnitOfWork,
+    workflow_kind: WorkflowKind,
+    workspace_id: Id,
+    work_id: Id,
+    request: outbox.StartRequest,
 ) -> None:
     """Have accepted work wait for its turn, at which its caller starts it as a child."""
-    await start(work, family, workspace_id, work_id, {**request, "child": True})
+    await start(work, workflow_kind, workspace_id, work_id, {**request, "child": True})
 
 
 async def hold(work: UnitOfWork, kind: WorkTable, work_id: Id, *, of: type[RowT]) -> RowT | None:
@@ -189,7 +197,7 @@ async def finish(
 
 
 async def cancel_executions(
-    work: UnitOfWork, family: Family, workspace_id: Id, work_ids: Collection[Id]
+    work: UnitOfWork, workflow_kind: WorkflowKind, workspace_id: Id, work_ids: Collection[Id]
 ) -> None:
     """Have the executions of closed rows cancelled; those not started yet never are."""
     withdrawn = await outbox.withdraw_starts(work, work_ids)
@@ -197,7 +205,7 @@ async def cancel_executions(
     intents: list[outbox.IntentArguments] = [
         {
             "intent": outbox.Intent.CANCEL,
-            "family": family,
+            "workflow_kind": workflow_kind,
             "workspace_id": workspace_id,
             "subject_id": work_id,
         }
@@ -209,7 +217,7 @@ async def cancel_executions(
 def indexes_of_work(table: str, open_states: Iterable[StrEnum]) -> tuple[sa.Index, ...]:
     """The indexes by which sweeps and bounds read open rows alone, with any number of closed ones.
 
-    For a table whose rows are of one family, and hold places by their `dispatched_at`.
+    For a table whose rows are of one workflow kind, and hold places by their `dispatched_at`.
     """
     is_open = f"status IN ({listed(open_states)})"
     dispatched = f"dispatched_at IS NOT NULL AND {is_open}"
@@ -226,36 +234,44 @@ class TooMuchOpenError(RateLimitedError):
     advice = "Wait until one has ended, or cancel one."
     headers: ClassVar[dict[str, str]] = {"Retry-After": "10"}
 
-    def __init__(self, family: Family, bound: int) -> None:
+    def __init__(self, workflow_kind: WorkflowKind, bound: int) -> None:
         super().__init__(
-            f"The limit of {bound:,} open executions ({family.value.replace('-', ' ')}) is reached."
-            " Wait until one has ended, or cancel one."
+            f"The limit of {bound:,} open executions ({workflow_kind.value.replace('-', ' ')}) is"
+            " reached. Wait until one has ended, or cancel one."
         )
 
 
 async def require_place(
-    work: UnitOfWork, actor: Actor, kind: WorkTable, family: Family, *which: sa.ColumnElement[bool]
+    work: UnitOfWork,
+    actor: Actor,
+    kind: WorkTable,
+    workflow_kind: WorkflowKind,
+    *which: sa.ColumnElement[bool],
 ) -> None:
-    """Refuse what was just accepted, when more of its family is open than may be.
+    """Refuse what was just accepted, when more of its kind is open than may be.
 
-    `which` rows of the table are of the family. What the platform does by itself waits instead.
+    `which` rows of the table are of that kind. What the platform does by itself waits instead.
     Raises `TooMuchOpenError`, and then nothing may be committed.
     """
     if actor.principal.type is not PrincipalType.SYSTEM:
         of_workspace = kind.table.c.workspace_id == actor.workspace_id
-        await require_place_of(work, actor.workspace_id, kind, family, of_workspace, *which)
+        await require_place_of(work, actor.workspace_id, kind, workflow_kind, of_workspace, *which)
 
 
 async def require_place_of(
-    work: UnitOfWork, owner: Id, kind: WorkTable, family: Family, *which: sa.ColumnElement[bool]
+    work: UnitOfWork,
+    owner: Id,
+    kind: WorkTable,
+    workflow_kind: WorkflowKind,
+    *which: sa.ColumnElement[bool],
 ) -> None:
     """As `require_place`, for `which` rows of an owner."""
-    limit = OPEN.get(family)
+    limit = OPEN.get(workflow_kind)
     if limit is None:
         return
     # One after the other, so that the next one counts this one, too.
-    place = f"open/{family}/{owner}"
+    place = f"open/{workflow_kind}/{owner}"
     await lock_name(work, place)
     some = sa.select(kind.table.c.id).where(kind.is_open, *which).limit(limit + 1).subquery()
     if await work.scalar(sa.select(sa.func.count()).select_from(some)) > limit:
-        raise TooMuchOpenError(family, limit)
+        raise TooMuchOpenError(workflow_kind, limit)

@@ -14,8 +14,8 @@ from runtime.database import UnitOfWork, Work
 from runtime.postgresql.schema import BELONGS_TO, Timestamp, one_of, partial_index, table_of
 from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal import outbox
-from runtime.temporal.families import RESTARTS_IN_MEMO, Family
 from runtime.temporal.outbox import outbox as outbox_table
+from runtime.temporal.workflow_kinds import RESTARTS_IN_MEMO, WorkflowKind
 
 _SUBJECT = ("workspace_id", "subject_id")
 
@@ -74,7 +74,7 @@ class RestingIntent(SQLModel, table=True):
     intent: str = Field(primary_key=True)
     pause_id: Id
     workspace_id: Id
-    family: str
+    workflow_kind: str
     request: dict[str, Any] = Field(sa_type=JSONB)
     subject_ids: list[Id] = Field(sa_type=sa.ARRAY(sa.Uuid))
     accepted_at: datetime = Field(sa_type=Timestamp)
@@ -90,7 +90,7 @@ _OWN = {
     "work_id": sa.bindparam("subject_id", type_=sa.Uuid),
     "intent": sa.bindparam("intent", type_=_resting.intent.type),
     "workspace_id": sa.bindparam("workspace_id", type_=sa.Uuid),
-    "family": sa.bindparam("family", type_=_resting.family.type),
+    "workflow_kind": sa.bindparam("workflow_kind", type_=_resting.workflow_kind.type),
     "request": sa.bindparam("request", type_=_resting.request.type),
     "subject_ids": sa.bindparam("pausable_ids", type_=sa.ARRAY(sa.Uuid)),
     "accepted_at": sa.bindparam("accepted_at", type_=Timestamp),
@@ -176,8 +176,8 @@ def is_resting(work_id: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     return sa.exists().where(_resting.work_id == work_id)
 
 
-GATHERED = (Family.AUTOMATION_RUN,)
-"""Families whose work a pause of an automation or a workspace brings to rest."""
+GATHERED = (WorkflowKind.AUTOMATION_RUN,)
+"""Workflow kinds whose work a pause of an automation or a workspace brings to rest."""
 
 _outbox_request = outbox_table.c.request
 
@@ -200,7 +200,7 @@ async def gather_starts(work: UnitOfWork, holder: Pause, most: int = CHUNK) -> i
         "intent": claimed.c.intent,
         "pause_id": sa.literal(holder.id, sa.Uuid),
         "workspace_id": claimed.c.workspace_id,
-        "family": claimed.c.family,
+        "workflow_kind": claimed.c.workflow_kind,
         "request": claimed.c.request,
         "subject_ids": array(
             [sa.cast(claimed.c.request["resourceId"].astext, sa.Uuid), claimed.c.workspace_id]
@@ -224,7 +224,7 @@ def _unclaimed(holder: Pause) -> sa.Select[tuple[int]]:
         .where(
             outbox_table.c.workspace_id == holder.workspace_id,
             outbox_table.c.intent == outbox.Intent.START.value,
-            outbox_table.c.family.in_([family.value for family in GATHERED]),
+            outbox_table.c.workflow_kind.in_([workflow_kind.value for workflow_kind in GATHERED]),
             outbox_table.c.attempts == 0,
             ~_outbox_request.has_key(RESTARTS_IN_MEMO),
             _outbox_request["source"].astext.is_distinct_from("test"),

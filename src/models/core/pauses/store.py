@@ -20,8 +20,8 @@ from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 from runtime.processes.fault_injection import FaultPoint, inject_fault
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import MOST_WAITING_STARTS, outbox, waiting_starts
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 Rate = Annotated[int, Field(ge=1, le=rules.MAX_RATE)]
 
@@ -289,7 +289,7 @@ async def attend_next_pause(work: UnitOfWork) -> bool:
 
 async def _release_next(work: UnitOfWork, row: Pause) -> None:
     waiting = await waiting_starts(
-        work, row.workspace_id, Family.AUTOMATION_RUN, MOST_WAITING_STARTS
+        work, row.workspace_id, WorkflowKind.AUTOMATION_RUN, MOST_WAITING_STARTS
     )
     if waiting >= MOST_WAITING_STARTS:
         await _due_again(work, row.id, rules.CROWDED_PAUSE)
@@ -389,7 +389,7 @@ async def _join_outbox(work: UnitOfWork, starts: Sequence[RestingIntent]) -> Non
     values: dict[str, Any] = {
         "workspace_id": joining.c.workspace_id,
         "intent": joining.c.intent,
-        "family": joining.c.family,
+        "workflow_kind": joining.c.workflow_kind,
         "subject_id": joining.c.work_id,
         "request": joining.c.request,
         "created_at": joining.c.accepted_at,

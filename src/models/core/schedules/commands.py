@@ -15,7 +15,7 @@ from models.core.base import Id
 from models.core.schedules.timetables import DesiredSchedule, PassedOverCounts
 from runtime.database import UnitOfWork
 from runtime.temporal import outbox
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ScheduleTable:
     """
 
     table: sa.Table
-    family: Family
+    workflow_kind: WorkflowKind
     rows: sa.Select[Any]
     read: Callable[[Any], DesiredSchedule]
     may_have: sa.ColumnElement[bool]
@@ -87,7 +87,7 @@ async def announce(
     intents: list[outbox.IntentArguments] = [
         {
             "intent": outbox.Intent.SCHEDULE,
-            "family": kind.family,
+            "workflow_kind": kind.workflow_kind,
             "workspace_id": row.workspace_id,
             "subject_id": row.id,
         }

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from models.core.base import Id, Shape
 from runtime.clock import wire_timestamp
 from runtime.derived_ids import derived_id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -417,7 +417,7 @@ class PassedOverCounts:
 class DesiredSchedule:
     """The schedule of one subject as it should be; `paused` says why it does not fire."""
 
-    family: Family
+    workflow_kind: WorkflowKind
     subject_id: Id
     workspace_id: Id
     title: str
@@ -431,7 +431,7 @@ class DesiredSchedule:
 
     @property
     def schedule_id(self) -> str:
-        return self.family.workflow_id(self.subject_id)
+        return self.workflow_kind.workflow_id(self.subject_id)
 
     def next_after(self, moment: datetime) -> datetime | None:
         """The next moment it fires, without jitter; None while it is paused or after its end."""

@@ -41,7 +41,7 @@ from models.data.views.rules.kinds import ViewScope
 from models.messages.jobs.store import JobRow, accept_job, job_actor, succeeded_job
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class DuplicateDatabase(Input):
@@ -89,7 +89,7 @@ async def copy_outcome(
     job = await succeeded_job(
         work,
         actor.workspace_id,
-        Family.DATABASE_DUPLICATE,
+        WorkflowKind.DATABASE_DUPLICATE,
         copy_id,
         failed="The copy failed and was removed.",
         in_progress=_STILL_COPYING if last else None,
@@ -162,7 +162,7 @@ async def accept_copy(
     await accept_job(
         work,
         actor,
-        Family.DATABASE_DUPLICATE,
+        WorkflowKind.DATABASE_DUPLICATE,
         copy_id,
         database_id,
         summary="Duplicate a database with its records"

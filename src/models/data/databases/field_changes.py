@@ -28,7 +28,7 @@ from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, Detail, NotFoundError, ValidationError
 from runtime.ids import new_id
 from runtime.processes.bounded_processes import evaluate_bounded
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 async def create_field(
@@ -418,7 +418,7 @@ async def remove_field(
     await accept_job(
         work,
         actor,
-        Family.FIELD_REMOVAL,
+        WorkflowKind.FIELD_REMOVAL,
         job_id,
         spec.id,
         summary=f"Remove the values of {an(spec.kind)} field",

@@ -34,7 +34,7 @@ from runtime.errors import ConflictError, InProgressError, ValidationError
 from runtime.ids import new_id
 from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 from runtime.postgresql.statements import PreparedStatement
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class FieldConversionValue(SQLModel, table=True):
@@ -109,7 +109,7 @@ async def accept_conversion(
     await job_store.accept_job(
         work,
         actor,
-        Family.FIELD_CONVERSION,
+        WorkflowKind.FIELD_CONVERSION,
         job_id,
         field_id,
         summary=f"Convert a field from {spec.kind} to {target.kind}",
@@ -132,7 +132,7 @@ async def conversion_outcome(
     job = await job_store.succeeded_job(
         work,
         actor.workspace_id,
-        Family.FIELD_CONVERSION,
+        WorkflowKind.FIELD_CONVERSION,
         job_id,
         failed="The conversion was stopped; the field is unchanged.",
         in_progress=_STILL_CONVERTING if last else None,
@@ -153,7 +153,10 @@ async def _accepted(work: UnitOfWork, actor: Actor, field_id: Id, job_id: Id) ->
     """True when this conversion was accepted. Raises `InProgressError` while another runs."""
     rows = await work.rows(
         job_store.jobs_of(
-            actor.workspace_id, Family.FIELD_CONVERSION, job_store.JOB.id, job_store.JOB.status
+            actor.workspace_id,
+            WorkflowKind.FIELD_CONVERSION,
+            job_store.JOB.id,
+            job_store.JOB.status,
         ).where(job_store.JOB.subject_id == field_id)
     )
     if any(row.id == job_id for row in rows):
@@ -301,7 +304,9 @@ async def _resumed(work: UnitOfWork, job: job_store.JobRow) -> tuple[Source, rul
 
 async def conversion_result(work: UnitOfWork, job: job_store.JobRow) -> JsonObject:
     """The numbers of values that were converted and that were lost."""
-    current_job = await job_store.find_job(work, job.workspace_id, Family.FIELD_CONVERSION, job.id)
+    current_job = await job_store.find_job(
+        work, job.workspace_id, WorkflowKind.FIELD_CONVERSION, job.id
+    )
     counts: JsonObject = current_job.progress
     return counts
 

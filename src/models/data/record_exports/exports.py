@@ -30,7 +30,7 @@ from models.people.members import members_of
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 _SLASH = re.compile(r"[/\\]")
 """Characters that would make directories of the label in a file name."""
@@ -62,7 +62,7 @@ async def accept_export(
     await job_store.accept_job(
         work,
         actor,
-        Family.EXPORT,
+        WorkflowKind.EXPORT,
         export_id,
         database_id,
         summary=f"Export records as {body.format.upper()}",
@@ -180,7 +180,7 @@ async def export_detail(
 
 async def visible_export(work: UnitOfWork, actor: Actor, export_id: Id) -> job_store.JobRow:
     """The job of an export that the actor may see. Raises `NotFoundError`."""
-    job = await job_store.find_job(work, actor.workspace_id, Family.EXPORT, export_id)
+    job = await job_store.find_job(work, actor.workspace_id, WorkflowKind.EXPORT, export_id)
     own = job.actor_user_id == actor.user_id or actor.role in MANAGERS
     if not own or await database_level(work, actor, job.subject_id) < Level.VIEW:
         raise NotFoundError("export")
@@ -189,7 +189,7 @@ async def visible_export(work: UnitOfWork, actor: Actor, export_id: Id) -> job_s
 
 async def list_exports(work: UnitOfWork, actor: Actor, page: PageRequest) -> ExportList:
     """The actor's own exports, or everyone's for owners and administrators, newest first."""
-    rows = job_store.jobs_of(actor.workspace_id, Family.EXPORT, *job_store.JOB)
+    rows = job_store.jobs_of(actor.workspace_id, WorkflowKind.EXPORT, *job_store.JOB)
     if actor.role not in MANAGERS:
         rows = rows.where(job_store.JOB.actor_user_id == actor.user_id)
     jobs = await page.descending(work, rows, job_store.JOB.id, of=job_store.JobRow)

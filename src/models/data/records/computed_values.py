@@ -36,7 +36,7 @@ from runtime.errors import UnavailableError, ValidationError
 from runtime.ids import new_id
 from runtime.postgresql.statements import PreparedStatement
 from runtime.processes.bounded_processes import evaluate_bounded
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 MAX_AT_ONCE = 1_000
 """Records that are computed anew in the transaction of the one who caused it."""
@@ -440,7 +440,7 @@ async def request_recomputation(
         "through": None if through is None else str(through),
     }
     queued_job = await work.first(
-        jobs_of(workspace_id, Family.RECOMPUTATION, JOB.id)
+        jobs_of(workspace_id, WorkflowKind.RECOMPUTATION, JOB.id)
         .where(
             JOB.subject_id == stale.database_id,
             JOB.status == JobStatus.QUEUED.value,
@@ -454,7 +454,7 @@ async def request_recomputation(
         await accept_job(
             work,
             _system(workspace_id, user_id),
-            Family.RECOMPUTATION,
+            WorkflowKind.RECOMPUTATION,
             new_id(),
             stale.database_id,
             summary="Recompute values",

@@ -26,7 +26,7 @@ from models.messages.jobs.rules import OPEN_JOB
 from models.messages.jobs.store import JOB, JobRow, accept_job, jobs_of
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 LARGE = 5_000
 """Records from which on a database is indexed; fewer are read as fast as an index."""
@@ -122,7 +122,7 @@ async def request_indexes(work: UnitOfWork, actor: Actor, schema: Schema, query:
     if not candidates or named + len(candidates) > MAX_INDEXES or not await _is_large(work, schema):
         return False
     tried = await work.rows(
-        jobs_of(schema.workspace_id, Family.FIELD_INDEX, JOB.subject_id).where(
+        jobs_of(schema.workspace_id, WorkflowKind.FIELD_INDEX, JOB.subject_id).where(
             JOB.subject_id == sa.any_(sa.literal(list(candidates), sa.ARRAY(sa.Uuid))),
             sa.or_(
                 JOB.status
@@ -136,7 +136,7 @@ async def request_indexes(work: UnitOfWork, actor: Actor, schema: Schema, query:
         await accept_job(
             work,
             actor,
-            Family.FIELD_INDEX,
+            WorkflowKind.FIELD_INDEX,
             new_id(),
             field_id,
             summary="Index a field",
@@ -223,7 +223,7 @@ def _database_id(building: JobRow) -> Id:
 
 async def _sweep(work: UnitOfWork, workspace_id: Id) -> bool:
     """Delete entries of indexes that no field has any more; whether there were some."""
-    dead = jobs_of(workspace_id, Family.FIELD_INDEX, JOB.id).where(
+    dead = jobs_of(workspace_id, WorkflowKind.FIELD_INDEX, JOB.id).where(
         JOB.status.not_in(OPEN_JOB),
         JOB.id.not_in(named_indexes(workspace_id)),
     )

@@ -13,7 +13,7 @@ from models.core.bundles import USER, BundleKind, Row, Stage
 from models.core.lifecycle.commands import WorkTable
 from models.data.time_entries import rules
 from runtime.postgresql.schema import Timestamp, listed, one_of, partial_index, table_of
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class TimeEntry(SQLModel, table=True):
@@ -119,7 +119,7 @@ TIME_ENTRIES = WorkTable(
     ended_column="closed_at",
     # Others continue until a member ends them.
     executed=time_entry.c.mode.in_(rules.TIMED_MODES),
-    family=Family.TIMER_DUE,
+    workflow_kind=WorkflowKind.TIMER_DUE,
 )
 
 

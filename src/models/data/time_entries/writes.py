@@ -33,7 +33,7 @@ from models.people.workspaces import workspace_name_of
 from runtime.database import UnitOfWork
 from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal import outbox
-from runtime.temporal.families import TIME_MOVED, Family
+from runtime.temporal.workflow_kinds import TIME_MOVED, WorkflowKind
 
 _entry = time_entry.c
 
@@ -125,7 +125,7 @@ async def insert_entry(
     elif is_timed(row):
         summary = f"{row.mode.capitalize()} of a time entry"
         request: outbox.StartRequest = {"summary": summary, "resourceId": str(row.id)}
-        await lifecycle.start(work, Family.TIMER_DUE, row.workspace_id, row.id, request)
+        await lifecycle.start(work, WorkflowKind.TIMER_DUE, row.workspace_id, row.id, request)
     return row
 
 
@@ -231,14 +231,14 @@ def is_timed(row: TimeEntry) -> bool:
 async def signal_execution(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> None:
     """Have the execution of an entry look at it again."""
     request: outbox.SignalRequest = {
-        "workflowId": Family.TIMER_DUE.workflow_id(entry_id),
+        "workflowId": WorkflowKind.TIMER_DUE.workflow_id(entry_id),
         "signal": TIME_MOVED,
         "arguments": [],
     }
     await outbox.append(
         work,
         intent=outbox.Intent.SIGNAL,
-        family=Family.TIMER_DUE,
+        workflow_kind=WorkflowKind.TIMER_DUE,
         workspace_id=workspace_id,
         subject_id=entry_id,
         request=request,
@@ -291,7 +291,7 @@ async def restart_timer(work: UnitOfWork, workspace_id: Id, entry_id: Id, restar
     """Have the execution of an open entry started anew."""
     await lifecycle.start(
         work,
-        Family.TIMER_DUE,
+        WorkflowKind.TIMER_DUE,
         workspace_id,
         entry_id,
         {

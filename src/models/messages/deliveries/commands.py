@@ -19,7 +19,7 @@ from runtime.derived_ids import derived_id
 from runtime.postgresql.schema import Timestamp, listed, one_of, table_of
 from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal import outbox
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 _OPEN = f"status IN ({listed(rules.OPEN_DELIVERY)})"
 _LINE = ("workspace_id", "channel", "target_id")
@@ -117,7 +117,9 @@ _PENDING = delivery.c.status == sa.literal_column(listed(rules.OPEN_DELIVERY))
 WAITING = _PENDING & ~delivery.c.executing
 EXECUTING = _PENDING & delivery.c.executing
 
-DELIVERIES = lifecycle.WorkTable(delivery, rules.DELIVERY_LIFECYCLE, family=Family.DELIVERY)
+DELIVERIES = lifecycle.WorkTable(
+    delivery, rules.DELIVERY_LIFECYCLE, workflow_kind=WorkflowKind.DELIVERY
+)
 
 
 class DeliveryRow(Protocol):
@@ -330,7 +332,7 @@ async def cancel_deliveries(
     intents: list[outbox.IntentArguments] = [
         {
             "intent": outbox.Intent.CANCEL,
-            "family": Family.DELIVERY,
+            "workflow_kind": WorkflowKind.DELIVERY,
             "workspace_id": workspace_id,
             "subject_id": row.id,
             "request": {"execution": str(row.executions)},

@@ -20,7 +20,7 @@ from runtime.database import UnitOfWork, Work
 from runtime.postgresql.schema import is_among, skip_scan
 from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal import outbox
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 MOST_FAILURES = 5
 """Attempts in a row that fail before the circuit opens."""
@@ -392,7 +392,7 @@ async def start_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
     intents: list[outbox.IntentArguments] = [
         {
             "intent": outbox.Intent.START,
-            "family": Family.DELIVERY,
+            "workflow_kind": WorkflowKind.DELIVERY,
             "workspace_id": workspace_id,
             "subject_id": row.id,
             "request": commands.request_of(

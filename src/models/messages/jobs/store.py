@@ -20,12 +20,12 @@ from runtime.database import UnitOfWork
 from runtime.ids import least_id
 from runtime.postgresql.schema import Timestamp, listed, one_of, table_of
 from runtime.postgresql.statements import PreparedStatement
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import AWAITED, StartRequest
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class Job(SQLModel, table=True):
-    """One piece of long work on `subject_id`; `family` says what is done.
+    """One piece of long work on `subject_id`; `workflow_kind` says what is done.
 
     `input` is what was asked for, with what is secret in it sealed. `progress` is where the next
     chunk begins, `result` what came out. From `dispatched_at` on it counts as under way.
@@ -36,23 +36,29 @@ class Job(SQLModel, table=True):
         sa.UniqueConstraint("workspace_id", "id"),
         sa.ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         one_of("status", rules.JobStatus),
-        sa.Index("ix_job_workspace_id_family_subject_id", "workspace_id", "family", "subject_id"),
+        sa.Index(
+            "ix_job_workspace_id_workflow_kind_subject_id",
+            "workspace_id",
+            "workflow_kind",
+            "subject_id",
+        ),
         sa.Index(
             "ix_job_open_workspace_export",
             "workspace_id",
             unique=True,
             postgresql_where=sa.text(
-                f"family = '{Family.WORKSPACE_EXPORT}' AND status IN ({listed(rules.OPEN_JOB)})"
+                f"workflow_kind = '{WorkflowKind.WORKSPACE_EXPORT}'"
+                f" AND status IN ({listed(rules.OPEN_JOB)})"
             ),
         ),
         sa.Index(
             "ix_job_open_line",
-            *("workspace_id", "family"),
+            *("workspace_id", "workflow_kind"),
             postgresql_where=sa.text(f"status IN ({listed(rules.OPEN_JOB)})"),
         ),
         sa.Index(
             "ix_job_dispatched",
-            *("workspace_id", "family"),
+            *("workspace_id", "workflow_kind"),
             postgresql_where=sa.text(
                 f"dispatched_at IS NOT NULL AND status IN ({listed(rules.OPEN_JOB)})"
             ),
@@ -64,7 +70,7 @@ class Job(SQLModel, table=True):
 
     id: Id = Field(primary_key=True)
     workspace_id: Id
-    family: str
+    workflow_kind: str
     subject_id: Id
     actor_user_id: Id
     status: str
@@ -88,7 +94,7 @@ class Job(SQLModel, table=True):
 
 job = table_of(Job)
 
-JOBS = lifecycle.WorkTable(job, rules.JOB_LIFECYCLE, family=job.c.family)
+JOBS = lifecycle.WorkTable(job, rules.JOB_LIFECYCLE, workflow_kind=job.c.workflow_kind)
 
 
 class JobRow(Protocol):
@@ -96,7 +102,7 @@ class JobRow(Protocol):
 
     id: Id
     workspace_id: Id
-    family: str
+    workflow_kind: str
     subject_id: Id
     actor_user_id: Id
     status: str
@@ -114,7 +120,7 @@ _JOB = PreparedStatement(
     sa.select(job).where(
         job.c.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid),
         job.c.id == sa.bindparam("id", type_=sa.Uuid),
-        job.c.family == sa.bindparam("family"),
+        job.c.workflow_kind == sa.bindparam("workflow_kind"),
     ),
     JobRow,
 )
@@ -123,46 +129,56 @@ JOB = job.c
 """The columns of jobs in `jobs_of`."""
 
 
-def jobs_of(workspace_id: Id, family: Family, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
-    """These columns of the jobs of a family in a workspace, closed ones too."""
+def jobs_of(
+    workspace_id: Id, workflow_kind: WorkflowKind, *columns: sa.ColumnElement[Any]
+) -> sa.Select[Any]:
+    """These columns of the jobs of a kind in a workspace, closed ones too."""
     return sa.select(*columns).where(
-        job.c.workspace_id == workspace_id, job.c.family == family.value
+        job.c.workspace_id == workspace_id, job.c.workflow_kind == workflow_kind.value
     )
 
 
-async def find_job(work: UnitOfWork, workspace_id: Id, family: Family, job_id: Id) -> JobRow:
-    """One job of a family. Raises `NotFoundError`."""
-    parameters = {"workspace_id": workspace_id, "id": job_id, "family": family.value}
+async def find_job(
+    work: UnitOfWork, workspace_id: Id, workflow_kind: WorkflowKind, job_id: Id
+) -> JobRow:
+    """One job of a kind. Raises `NotFoundError`."""
+    parameters = {"workspace_id": workspace_id, "id": job_id, "workflow_kind": workflow_kind.value}
     found = await _JOB.first(work, parameters)
     if found is None:
-        raise errors.NotFoundError(family.value.replace("-", " "))
+        raise errors.NotFoundError(workflow_kind.value.replace("-", " "))
     return found
 
 
-async def own_job(work: UnitOfWork, actor: Actor, family: Family, job_id: Id) -> JobRow:
+async def own_job(
+    work: UnitOfWork, actor: Actor, workflow_kind: WorkflowKind, job_id: Id
+) -> JobRow:
     """One job that the actor has asked for. Raises `NotFoundError`, also for the job of another."""
-    job = await find_job(work, actor.workspace_id, family, job_id)
+    job = await find_job(work, actor.workspace_id, workflow_kind, job_id)
     if job.actor_user_id != actor.user_id:
-        raise errors.NotFoundError(family.value.replace("-", " "))
+        raise errors.NotFoundError(workflow_kind.value.replace("-", " "))
     return job
 
 
-async def open_job(work: UnitOfWork, workspace_id: Id, family: Family) -> JobRow | None:
-    """The oldest open job of a family of which a workspace has one at a time."""
-    statement = jobs_of(workspace_id, family, *JOB).where(JOBS.is_open)
+async def open_job(
+    work: UnitOfWork, workspace_id: Id, workflow_kind: WorkflowKind
+) -> JobRow | None:
+    """The oldest open job of a kind of which a workspace has one at a time."""
+    statement = jobs_of(workspace_id, workflow_kind, *JOB).where(JOBS.is_open)
     return await work.first(statement.order_by(job.c.id).limit(1), of=JobRow)
 
 
-async def has_open_job(work: UnitOfWork, workspace_id: Id, family: Family, subject_id: Id) -> bool:
-    """True while a job of a family on a subject is open."""
-    statement = jobs_of(workspace_id, family, job.c.id).where(job.c.subject_id == subject_id)
+async def has_open_job(
+    work: UnitOfWork, workspace_id: Id, workflow_kind: WorkflowKind, subject_id: Id
+) -> bool:
+    """True while a job of a kind on a subject is open."""
+    statement = jobs_of(workspace_id, workflow_kind, job.c.id).where(job.c.subject_id == subject_id)
     return await work.scalar(statement.where(JOBS.is_open).limit(1)) is not None
 
 
 async def succeeded_job(
     work: UnitOfWork,
     workspace_id: Id,
-    family: Family,
+    workflow_kind: WorkflowKind,
     job_id: Id,
     *,
     failed: str,
@@ -173,7 +189,7 @@ async def succeeded_job(
     Raises `NotFoundError`, `ConflictError` with the job's error, or else `failed`, when it ended
     otherwise, and `InProgressError` with `in_progress`, when given, while it is open.
     """
-    found = await find_job(work, workspace_id, family, job_id)
+    found = await find_job(work, workspace_id, workflow_kind, job_id)
     if found.status == rules.JobStatus.SUCCEEDED:
         return found
     if found.status not in rules.OPEN_JOB:
@@ -224,7 +240,7 @@ _REFUSALS: tuple[type[errors.PlatformError], ...] = (
 async def accept_job(
     work: UnitOfWork,
     actor: Actor,
-    family: Family,
+    workflow_kind: WorkflowKind,
     job_id: Id,
     subject_id: Id,
     *,
@@ -236,11 +252,13 @@ async def accept_job(
     `summary` is shown to operators and holds no user data. Raises `TooMuchOpenError`.
     """
     if not await record_job(
-        work, actor.workspace_id, actor.user_id, family, job_id, subject_id, input
+        work, actor.workspace_id, actor.user_id, workflow_kind, job_id, subject_id, input
     ):
         return False
-    await lifecycle.require_place(work, actor, JOBS, family, JOBS.table.c.family == family.value)
-    await start_job(work, family, actor.workspace_id, job_id, subject_id, summary)
+    await lifecycle.require_place(
+        work, actor, JOBS, workflow_kind, JOBS.table.c.workflow_kind == workflow_kind.value
+    )
+    await start_job(work, workflow_kind, actor.workspace_id, job_id, subject_id, summary)
     return True
 
 
@@ -248,7 +266,7 @@ async def record_job(
     work: UnitOfWork,
     workspace_id: Id,
     user_id: Id,
-    family: Family,
+    workflow_kind: WorkflowKind,
     job_id: Id,
     subject_id: Id,
     input: JsonObject | None = None,  # noqa: A002  # the column's name
@@ -257,7 +275,7 @@ async def record_job(
     row = {
         "id": job_id,
         "workspace_id": workspace_id,
-        "family": family.value,
+        "workflow_kind": workflow_kind.value,
         "subject_id": subject_id,
         "actor_user_id": user_id,
         "input": input or {},
@@ -278,7 +296,7 @@ def start_request(subject_id: Id, summary: str, source: str = "api") -> StartReq
 
 async def start_job(
     work: UnitOfWork,
-    family: Family,
+    workflow_kind: WorkflowKind,
     workspace_id: Id,
     job_id: Id,
     subject_id: Id,
@@ -287,7 +305,7 @@ async def start_job(
 ) -> None:
     """Have the execution of an accepted job started."""
     request = start_request(subject_id, summary)
-    await lifecycle.start(work, family, workspace_id, job_id, request, restarts)
+    await lifecycle.start(work, workflow_kind, workspace_id, job_id, request, restarts)
 
 
 async def hold_job(work: UnitOfWork, job_id: Id) -> JobRow | None:
@@ -330,8 +348,8 @@ async def cancel_job(work: UnitOfWork, job: JobRow) -> None:
     cancelled = JOBS.moving(rules.JobStatus.CANCELLED).where(*this).values(completed_at=work.now)
     await work.execute(cancelled)
     work.answered.add(job.id)
-    family = Family(job.family)
-    await lifecycle.cancel_executions(work, family, job.workspace_id, [job.id])
+    workflow_kind = WorkflowKind(job.workflow_kind)
+    await lifecycle.cancel_executions(work, workflow_kind, job.workspace_id, [job.id])
 
 
 async def forget_job(work: UnitOfWork, workspace_id: Id, job_id: Id) -> None:
@@ -344,9 +362,13 @@ async def forget_job(work: UnitOfWork, workspace_id: Id, job_id: Id) -> None:
 
 
 async def purge_jobs(
-    work: UnitOfWork, before: datetime, limit: int = MAX_ROWS, *, family: Family | None = None
+    work: UnitOfWork,
+    before: datetime,
+    limit: int = MAX_ROWS,
+    *,
+    workflow_kind: WorkflowKind | None = None,
 ) -> int:
-    """Remove jobs that ended before a moment, of a family or of all; what they did stays.
+    """Remove jobs that ended before a moment, of a kind or of all; what they did stays.
 
     Returns the number of removed rows, at most `limit`; call it until that is 0.
     """
@@ -357,7 +379,7 @@ async def purge_jobs(
             job.c.id < least_id(before),
             job.c.status.not_in(rules.OPEN_JOB),
             job.c.completed_at < before,
-            *([] if family is None else [job.c.family == family.value]),
+            *([] if workflow_kind is None else [job.c.workflow_kind == workflow_kind.value]),
         )
         .order_by(job.c.id)
     )

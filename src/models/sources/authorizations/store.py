@@ -28,7 +28,7 @@ from runtime.database import UnitOfWork
 from runtime.errors import InProgressError, UnsupportedError, UpstreamError, ValidationError
 from runtime.ids import new_id
 from runtime.postgresql.schema import Timestamp, table_of
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 def secrets_place(authorization_id: Id) -> str:
@@ -237,7 +237,7 @@ async def accept_return(
     await accept_job(
         work,
         actor,
-        Family.OAUTH_EXCHANGE,
+        WorkflowKind.OAUTH_EXCHANGE,
         job_id,
         row.id,
         summary=f"Authorize · {row.provider}",
@@ -314,7 +314,7 @@ async def exchange_outcome(
     Raises ValidationError for a code that is not accepted, UpstreamError when the provider does
     not answer, InProgressError when this is the last time to ask.
     """
-    found = await find_job(work, actor.workspace_id, Family.OAUTH_EXCHANGE, job_id)
+    found = await find_job(work, actor.workspace_id, WorkflowKind.OAUTH_EXCHANGE, job_id)
     if found.status == JobStatus.SUCCEEDED and found.result is not None:
         return await connections.get_connection(work, actor, Id(found.result["connectionId"]))
     if found.status not in OPEN_JOB:
@@ -354,7 +354,7 @@ async def _accept_revocation(
     await accept_job(
         work,
         actor,
-        Family.OAUTH_REVOCATION,
+        WorkflowKind.OAUTH_REVOCATION,
         job_id,
         connection_id,
         summary=f"Revoke · {connection.provider}",

@@ -29,8 +29,8 @@ from models.sources.outbound_limits.turns import leave_lines
 from models.sources.tabular.rules.options import ErrorKind, SourceProblem
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, PlatformError, ValidationError
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import AWAITED, StartRequest
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 DISABLED = "The data source is disabled. Enable it first."
 NO_TARGET = "The data source has no target database. Set targetDatabaseId."
@@ -70,7 +70,9 @@ async def accept_refresh(
         return await _open_run(work, actor.workspace_id, data_source_id, run_id)
     if not started_by_caller:
         of_sources = data_source_run.c.data_source_id.is_not(None)
-        await require_place(work, actor, DATA_SOURCE_RUNS, Family.DATA_SOURCE_REFRESH, of_sources)
+        await require_place(
+            work, actor, DATA_SOURCE_RUNS, WorkflowKind.DATA_SOURCE_REFRESH, of_sources
+        )
     await start_run(work, await find_run(work, run_id), child=started_by_caller)
     return await get_run(work, actor.workspace_id, data_source_id, run_id)
 
@@ -145,11 +147,14 @@ async def start_run(
     work: UnitOfWork, run: SourceRunRow, restarts: int = 0, *, child: bool = False
 ) -> None:
     """Have the execution of an accepted run started, or that of a `child` by its caller."""
-    family, request = rules.family_of(run.data_source_id), await start_request(work, run)
+    workflow_kind, request = (
+        rules.workflow_kind_of(run.data_source_id),
+        await start_request(work, run),
+    )
     if child:
-        await lifecycle.stand_in_line(work, family, run.workspace_id, run.id, request)
+        await lifecycle.stand_in_line(work, workflow_kind, run.workspace_id, run.id, request)
     else:
-        await lifecycle.start(work, family, run.workspace_id, run.id, request, restarts)
+        await lifecycle.start(work, workflow_kind, run.workspace_id, run.id, request, restarts)
 
 
 async def start_request(work: UnitOfWork, run: SourceRunRow) -> StartRequest:
@@ -193,8 +198,8 @@ async def _cancel(work: UnitOfWork, actor: Actor, run_id: Id) -> None:
     end = endings.RunEnd(JobStatus.CANCELLED, endings.unapplied(run))
     with suppress(endings.RunOverError):
         await endings.end_run(work, run, end, actor.principal)
-        family = rules.family_of(run.data_source_id)
-        await lifecycle.cancel_executions(work, family, actor.workspace_id, [run_id])
+        workflow_kind = rules.workflow_kind_of(run.data_source_id)
+        await lifecycle.cancel_executions(work, workflow_kind, actor.workspace_id, [run_id])
         await leave_lines(work, actor.workspace_id, [run_id])
 
 

@@ -30,7 +30,7 @@ from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat, fo
 from runtime import errors
 from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 _MODES: Mapping[rules.ImportMode, WriteMode] = {
     rules.ImportMode.INSERT: WriteMode.APPEND,
@@ -83,7 +83,7 @@ async def accept_import(
     if not await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
         return await _earlier(work, actor, run_id, body.client_mutation_id, digest)
     of_imports = DATA_SOURCE_RUNS.table.c.data_source_id.is_(None)
-    await require_place(work, actor, DATA_SOURCE_RUNS, Family.SPREADSHEET_IMPORT, of_imports)
+    await require_place(work, actor, DATA_SOURCE_RUNS, WorkflowKind.SPREADSHEET_IMPORT, of_imports)
     await start_run(work, await find_run(work, run_id))
     return run_id
 

@@ -31,7 +31,7 @@ from models.sources.data_source_runs.tables import (
 from models.sources.tabular.rules.options import ErrorKind
 from runtime import errors
 from runtime.database import UnitOfWork, columns_of
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 _NAMED = 10
 """Columns that a sentence names."""
@@ -239,7 +239,7 @@ async def reversal_ended(
     await succeeded_job(
         work,
         actor.workspace_id,
-        Family.DATA_SOURCE_REVERSAL,
+        WorkflowKind.DATA_SOURCE_REVERSAL,
         job_id,
         failed="The run could not be reverted.",
         in_progress="The run is still being reverted." if last else None,

@@ -32,7 +32,7 @@ from models.sources.data_source_runs.targets import DENIED
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
 from runtime.postgresql.schema import Timestamp
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 async def accept_reversal(
@@ -58,7 +58,7 @@ async def accept_reversal(
     await accept_job(
         work,
         actor,
-        Family.DATA_SOURCE_REVERSAL,
+        WorkflowKind.DATA_SOURCE_REVERSAL,
         job_id,
         run_id,
         summary="Revert a run of a data source",
@@ -67,7 +67,7 @@ async def accept_reversal(
 
 async def is_reverting(work: UnitOfWork, actor: Actor, run_id: Id) -> bool:
     """True while the reversal of a run is open."""
-    return await has_open_job(work, actor.workspace_id, Family.DATA_SOURCE_REVERSAL, run_id)
+    return await has_open_job(work, actor.workspace_id, WorkflowKind.DATA_SOURCE_REVERSAL, run_id)
 
 
 async def _was_followed(work: UnitOfWork, run: SourceRunRow) -> bool:

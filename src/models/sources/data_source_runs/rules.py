@@ -10,7 +10,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from models.messages.jobs.rules import JOB_LIFECYCLE, OPEN_JOB, JobStatus
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class RunTrigger(StrEnum):
@@ -87,9 +87,13 @@ class KnownColumns:
     json_path: str | None = None
 
 
-def family_of(data_source_id: uuid.UUID | None) -> Family:
-    """The family of a run's execution: a run without a data source is an import."""
-    return Family.SPREADSHEET_IMPORT if data_source_id is None else Family.DATA_SOURCE_REFRESH
+def workflow_kind_of(data_source_id: uuid.UUID | None) -> WorkflowKind:
+    """The workflow kind of a run's execution: a run without a data source is an import."""
+    return (
+        WorkflowKind.SPREADSHEET_IMPORT
+        if data_source_id is None
+        else WorkflowKind.DATA_SOURCE_REFRESH
+    )
 
 
 REVERTIBLE = timedelta(days=7)

@@ -16,7 +16,7 @@ from models.sources.data_source_runs import rules
 from runtime.database import UnitOfWork
 from runtime.postgresql import schema
 from runtime.rehearsal import replace_rows
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class DataSourceRun(SQLModel, table=True):
@@ -240,9 +240,9 @@ def source_id_of(run: SourceRunRow) -> Id:
 DATA_SOURCE_RUNS = WorkTable(
     data_source_run,
     rules.RUN_LIFECYCLE,
-    family=sa.case(
-        (data_source_run.c.data_source_id.is_(None), Family.SPREADSHEET_IMPORT.value),
-        else_=Family.DATA_SOURCE_REFRESH.value,
+    workflow_kind=sa.case(
+        (data_source_run.c.data_source_id.is_(None), WorkflowKind.SPREADSHEET_IMPORT.value),
+        else_=WorkflowKind.DATA_SOURCE_REFRESH.value,
     ),
 )
 

@@ -32,7 +32,7 @@ from models.sources.data_sources.tables import DATA_SOURCE_SCHEDULES, data_sourc
 from runtime import errors
 from runtime.database import UnitOfWork
 from runtime.ids import new_id, parse_id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 async def create_data_source(
@@ -341,7 +341,7 @@ async def accept_reading(
     await accept_job(
         work,
         actor,
-        Family.DATA_SOURCE_PREVIEW,
+        WorkflowKind.DATA_SOURCE_PREVIEW,
         preview_id,
         preview_id,
         summary=f"Preview · {kind}",
@@ -365,7 +365,7 @@ async def preview_outcome(
     Raises `ValidationError` for what cannot be fetched or read, `InProgressError` when this is the
     last time to ask.
     """
-    job = await find_job(work, actor.workspace_id, Family.DATA_SOURCE_PREVIEW, preview_id)
+    job = await find_job(work, actor.workspace_id, WorkflowKind.DATA_SOURCE_PREVIEW, preview_id)
     if job.status == JobStatus.SUCCEEDED:
         return queries.DataSourcePreview.model_validate(job.result)
     if job.status not in OPEN_JOB:
@@ -384,7 +384,9 @@ async def forget_preview(work: UnitOfWork, actor: Actor, preview_id: Id) -> None
 
 async def purge_previews(work: UnitOfWork) -> int:
     """Remove a batch of previews that ended an hour ago. Returns the number of removed rows."""
-    return await purge_jobs(work, work.now - LIFETIME, family=Family.DATA_SOURCE_PREVIEW)
+    return await purge_jobs(
+        work, work.now - LIFETIME, workflow_kind=WorkflowKind.DATA_SOURCE_PREVIEW
+    )
 
 
 async def rewrite_fields(

@@ -22,7 +22,7 @@ from models.people.workspaces import live_workspace_of
 from models.sources.data_sources.rules import CONFIGS, DataSourceKind, Schedule
 from runtime.database import UnitOfWork
 from runtime.postgresql.schema import Timestamp, one_of, same_workspace, table_of
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class DataSource(SQLModel, table=True):
@@ -156,7 +156,7 @@ class _Row(Protocol):
 def _read(row: _Row) -> DesiredSchedule:
     schedule = Schedule.model_validate(row.schedule)
     return DesiredSchedule(
-        family=Family.DATA_SOURCE_SCHEDULE,
+        workflow_kind=WorkflowKind.DATA_SOURCE_SCHEDULE,
         subject_id=row.id,
         workspace_id=row.workspace_id,
         title=title_of(row.label, "refresh"),
@@ -177,7 +177,7 @@ def _paused(row: _Row, schedule: Schedule) -> str | None:
 
 DATA_SOURCE_SCHEDULES = ScheduleTable(
     data_source,
-    Family.DATA_SOURCE_SCHEDULE,
+    WorkflowKind.DATA_SOURCE_SCHEDULE,
     _SCHEDULED,
     _read,
     data_source.c.schedule.is_not(None),

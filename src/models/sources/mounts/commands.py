@@ -26,8 +26,8 @@ from models.sources.provider_calls import usable_connection
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 from runtime.ids import new_id
-from runtime.temporal.families import Family
 from runtime.temporal.outbox import StartRequest
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 ARCHIVED = "The item of the mount is archived."
 
@@ -62,7 +62,7 @@ class _Row(Protocol):
 
 def _read(row: _Row) -> DesiredSchedule:
     return DesiredSchedule(
-        family=Family.MOUNT_SCHEDULE,
+        workflow_kind=WorkflowKind.MOUNT_SCHEDULE,
         subject_id=row.id,
         workspace_id=row.workspace_id,
         title=title_of(row.label, "sync"),
@@ -73,7 +73,7 @@ def _read(row: _Row) -> DesiredSchedule:
     )
 
 
-MOUNT_SCHEDULES = ScheduleTable(mount, Family.MOUNT_SCHEDULE, _SCHEDULED, _read, _SYNCED)
+MOUNT_SCHEDULES = ScheduleTable(mount, WorkflowKind.MOUNT_SCHEDULE, _SCHEDULED, _read, _SYNCED)
 
 
 async def mounts_placed(work: UnitOfWork, workspace_id: Id, mount_ids: Sequence[Id]) -> None:
@@ -116,13 +116,13 @@ async def fire_sync(work: UnitOfWork, mount_id: Id, due: datetime) -> DueSync | 
     if row.sync_job_id is None:
         given = {"mountId": str(mount_id), "place": None}
         workspace_id, user_id = schedule.workspace_id, row.created_by_user_id
-        family = Family.MOUNT_SYNC
-        if await record_job(work, workspace_id, user_id, family, job_id, mount_id, given):
+        workflow_kind = WorkflowKind.MOUNT_SYNC
+        if await record_job(work, workspace_id, user_id, workflow_kind, job_id, mount_id, given):
             await work.execute(sa.update(mount).where(*conditions).values(sync_job_id=job_id))
-            await stand_in_line(work, family, workspace_id, job_id, _request(mount_id))
+            await stand_in_line(work, workflow_kind, workspace_id, job_id, _request(mount_id))
     elif row.sync_job_id != job_id:
         return None
-    job = await find_job(work, schedule.workspace_id, Family.MOUNT_SYNC, job_id)
+    job = await find_job(work, schedule.workspace_id, WorkflowKind.MOUNT_SYNC, job_id)
     if job.status not in OPEN_JOB:
         return None
     return DueSync(job_id, schedule.workspace_id, _request(mount_id))
@@ -300,7 +300,7 @@ async def cancel_sync(work: UnitOfWork, actor: Actor, mount_id: Id) -> queries.M
         }
         await work.execute(sa.update(mount).where(*_this(actor, mount_id)).values(values))
         job_ids = [mount_row.sync_job_id]
-        await cancel_executions(work, Family.MOUNT_SYNC, actor.workspace_id, job_ids)
+        await cancel_executions(work, WorkflowKind.MOUNT_SYNC, actor.workspace_id, job_ids)
     return await queries.get_mount(work, actor.workspace_id, mount_id)
 
 
@@ -325,7 +325,7 @@ async def _start(
     await accept_job(
         work,
         actor,
-        Family.MOUNT_SYNC,
+        WorkflowKind.MOUNT_SYNC,
         job_id,
         mount_id,
         summary=f"Sync · {provider.value}",

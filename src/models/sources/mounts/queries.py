@@ -26,7 +26,7 @@ from models.sources.provider_calls import EXAMPLE_RESOURCE
 from runtime.database import UnitOfWork
 from runtime.errors import InProgressError, UpstreamError
 from runtime.postgresql.schema import Timestamp, one_of, partial_index, same_workspace, table_of
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class Mount(SQLModel, table=True):
@@ -293,7 +293,7 @@ async def mount_outcome(
 
     Raises why nothing was mounted, and InProgressError when this is the last time to ask.
     """
-    job = await find_job(work, actor.workspace_id, Family.MOUNT_SYNC, job_id)
+    job = await find_job(work, actor.workspace_id, WorkflowKind.MOUNT_SYNC, job_id)
     placed = (job.result or job.progress).get("mountId")
     if placed is not None:
         return await mounted_resource(work, actor.workspace_id, core_base.Id(placed))

@@ -19,7 +19,7 @@ from runtime.database import UnitOfWork, Work
 from runtime.ids import new_id
 from runtime.postgresql.statements import PreparedStatement
 from runtime.temporal import outbox
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 _place, _call = outbound_place.c, outbound_call.c
 _NOW = sa.func.clock_timestamp()
@@ -393,7 +393,7 @@ class Line:
         assert away.execution is not None, "who is away has one"
         return {
             "intent": outbox.Intent.SIGNAL,
-            "family": Family(away.execution.partition("/")[0]),
+            "workflow_kind": WorkflowKind(away.execution.partition("/")[0]),
             "workspace_id": self.workspace_id,
             "subject_id": away.work_id,
             "request": {

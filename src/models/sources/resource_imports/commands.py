@@ -33,7 +33,7 @@ from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, InProgressError, UpstreamError, ValidationError
 from runtime.ids import new_id
 from runtime.postgresql.statements import lock_name
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class ImportResource(Input):
@@ -125,7 +125,7 @@ async def accept_import_resource(
     await job_store.accept_job(
         work,
         actor,
-        Family.RESOURCE_IMPORT,
+        WorkflowKind.RESOURCE_IMPORT,
         job_id,
         connection.id,
         summary=f"Import · {connection.provider.value}",
@@ -159,12 +159,12 @@ async def record_import(
         "kinds": _writable(actor),
         "configured": True,
     }
-    workspace_id, family = actor.workspace_id, Family.RESOURCE_IMPORT
+    workspace_id, workflow_kind = actor.workspace_id, WorkflowKind.RESOURCE_IMPORT
     if await job_store.record_job(
-        work, workspace_id, actor.person, family, job_id, connection_id, job_input
+        work, workspace_id, actor.person, workflow_kind, job_id, connection_id, job_input
     ):
         request = job_store.start_request(connection_id, "Import", "action")
-        await stand_in_line(work, family, workspace_id, job_id, request)
+        await stand_in_line(work, workflow_kind, workspace_id, job_id, request)
 
 
 def _writable(actor: Actor) -> list[str]:
@@ -179,7 +179,7 @@ async def import_outcome(
     Raises why nothing was. When this is the last time to ask, a running import shows its results so
     far; InProgressError when that is nothing yet.
     """
-    job = await job_store.find_job(work, actor.workspace_id, Family.RESOURCE_IMPORT, job_id)
+    job = await job_store.find_job(work, actor.workspace_id, WorkflowKind.RESOURCE_IMPORT, job_id)
     if job.status in OPEN_JOB and not last:
         return None
     if job.status not in OPEN_JOB and job.status != JobStatus.SUCCEEDED:
@@ -194,7 +194,7 @@ async def import_outcome(
 
 async def get_import_job(work: UnitOfWork, actor: Actor, job_id: Id) -> ImportedResource:
     """An import of the actor as it stands. Raises NotFoundError, and why nothing was imported."""
-    await job_store.own_job(work, actor, Family.RESOURCE_IMPORT, job_id)
+    await job_store.own_job(work, actor, WorkflowKind.RESOURCE_IMPORT, job_id)
     found = await import_outcome(work, actor, job_id, last=True)
     assert found is not None, "it was the last time to ask"
     return found
@@ -346,7 +346,7 @@ async def accept_form_import(
     await accept_job(
         work,
         actor,
-        Family.FORM_IMPORT,
+        WorkflowKind.FORM_IMPORT,
         job_id,
         connection.id,
         summary=f"Import form · {connection.provider.value}",
@@ -358,7 +358,7 @@ async def form_outcome(
     work: UnitOfWork, actor: Actor, job_id: Id, *, last: bool
 ) -> FormImportResult | None:
     """The result of an import; None while it runs. Raises why nothing was imported."""
-    found = await find_job(work, actor.workspace_id, Family.FORM_IMPORT, job_id)
+    found = await find_job(work, actor.workspace_id, WorkflowKind.FORM_IMPORT, job_id)
     if found.status == JobStatus.SUCCEEDED:
         return FormImportResult.model_validate(found.result)
     if found.status not in OPEN_JOB:

@@ -23,7 +23,7 @@ from models.workspace.changes.shapes import ApplyChanges, ApplyResult, ChangeSet
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, Detail, InProgressError, PlatformError, ValidationError
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class ClosedChangesError(ConflictError):
@@ -190,7 +190,7 @@ async def accept_application(
     await accept_job(
         work,
         actor,
-        Family.CHANGE_APPLICATION,
+        WorkflowKind.CHANGE_APPLICATION,
         job_id,
         change_id,
         summary=f"Apply {len(row.operations)} operations",

@@ -26,7 +26,7 @@ from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 from runtime.postgresql.statements import PreparedStatement
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 MOST_RESOURCES = 100
 """Resources that are listed; the others are counted."""
@@ -389,18 +389,18 @@ async def _webhooks(work: UnitOfWork, actor: Actor) -> Sequence[shapes.SentMessa
     ]
 
 
-_SHOWN_ELSEWHERE = frozenset({Family.AUTOMATION_RUN, Family.DELIVERY})
-"""Families whose work is shown as automations and as messages, to callers who can see them."""
+_SHOWN_ELSEWHERE = frozenset({WorkflowKind.AUTOMATION_RUN, WorkflowKind.DELIVERY})
+"""Kinds whose work is shown as automations and as messages, to callers who can see them."""
 
 
 def _work(rows: Iterable[_Written]) -> list[shapes.StartedWork]:
     numbers = Counter(
-        (row.values["family"], row.values["intent"])
+        (row.values["workflow_kind"], row.values["intent"])
         for row in rows
         if row.source == "outbox" and row.after is not None
     )
     return [
-        shapes.StartedWork(family=family, intent=intent, count=count)
-        for (family, intent), count in numbers.items()
-        if family not in _SHOWN_ELSEWHERE
+        shapes.StartedWork(workflow_kind=workflow_kind, intent=intent, count=count)
+        for (workflow_kind, intent), count in numbers.items()
+        if workflow_kind not in _SHOWN_ELSEWHERE
     ]

@@ -152,7 +152,7 @@ class SentMessage(Shape):
 class StartedWork(Shape):
     """Durable work that would be started, signalled or canceled; it makes the calls outside."""
 
-    family: str
+    workflow_kind: str
     intent: str
     count: int
 

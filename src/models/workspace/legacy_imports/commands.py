@@ -16,7 +16,7 @@ from models.workspace.legacy_imports import executions, queries, rules
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, ValidationError
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 
 class WrongStatusError(ConflictError):
@@ -67,7 +67,7 @@ async def _accept(
     if await lifecycle.accept(work, queries.LEGACY_IMPORTS, row):
         own = queries.legacy_import_run.c.created_by_user_id == principal.user_id
         await lifecycle.require_place_of(
-            work, principal.user_id, queries.LEGACY_IMPORTS, Family.LEGACY_IMPORT, own
+            work, principal.user_id, queries.LEGACY_IMPORTS, WorkflowKind.LEGACY_IMPORT, own
         )
         await executions.start_execution(work, run_id)
     return await queries.get_run(work, run_id)

@@ -23,7 +23,7 @@ from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 from runtime.object_store import ObjectStore
 from runtime.temporal import outbox
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 DECIDED = "decided"
 """The signal of an execution whose row has changed by a decision."""
@@ -48,7 +48,7 @@ async def start_execution(
     if execution:
         request["execution"] = execution
     # A run is of no workspace: in the line of the outbox it stands for itself.
-    await lifecycle.start(work, Family.LEGACY_IMPORT, run_id, run_id, request, restarts)
+    await lifecycle.start(work, WorkflowKind.LEGACY_IMPORT, run_id, run_id, request, restarts)
 
 
 async def signal_execution(work: UnitOfWork, run: Executed, decision: str) -> None:
@@ -56,7 +56,7 @@ async def signal_execution(work: UnitOfWork, run: Executed, decision: str) -> No
     await outbox.append(
         work,
         intent=outbox.Intent.SIGNAL,
-        family=Family.LEGACY_IMPORT,
+        workflow_kind=WorkflowKind.LEGACY_IMPORT,
         workspace_id=run.id,
         subject_id=run.id,
         request={
@@ -72,7 +72,7 @@ async def cancel_execution(work: UnitOfWork, run: Executed) -> None:
     await outbox.append(
         work,
         intent=outbox.Intent.CANCEL,
-        family=Family.LEGACY_IMPORT,
+        workflow_kind=WorkflowKind.LEGACY_IMPORT,
         workspace_id=run.id,
         subject_id=run.id,
         request={"execution": run.execution},
@@ -81,7 +81,7 @@ async def cancel_execution(work: UnitOfWork, run: Executed) -> None:
 
 def workflow_id(run: Executed) -> str:
     """The id of the present execution of a run."""
-    return Family.LEGACY_IMPORT.workflow_id(run.id, run.execution)
+    return WorkflowKind.LEGACY_IMPORT.workflow_id(run.id, run.execution)
 
 
 _entry = queries.legacy_import_workspace.c

@@ -21,7 +21,7 @@ from models.core.pagination import Listed, PageRequest
 from models.workspace.legacy_imports import rules
 from runtime.database import UnitOfWork
 from runtime.postgresql.schema import Timestamp, listed, one_of, table_of
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 _EMPTY_LIST = {"server_default": sa.text("'{}'")}
 _EMPTY_MAP = {"server_default": sa.text("'{}'")}
@@ -122,7 +122,9 @@ class LegacyImportWorkspace(SQLModel, table=True):
 legacy_import_run = table_of(LegacyImportRun)
 legacy_import_workspace = table_of(LegacyImportWorkspace)
 
-LEGACY_IMPORTS = WorkTable(legacy_import_run, rules.RUN_LIFECYCLE, family=Family.LEGACY_IMPORT)
+LEGACY_IMPORTS = WorkTable(
+    legacy_import_run, rules.RUN_LIFECYCLE, workflow_kind=WorkflowKind.LEGACY_IMPORT
+)
 
 
 CHECKSUM = r"^[0-9a-f]{64}$"
@@ -425,7 +427,7 @@ def _shown(
             "target_counts": dict(counts),
             "rollback_until": until if any(map(holds_data, rows)) else None,
             "page_url": legacy_import_page(run.id),
-            "temporal_workflow_id": Family.LEGACY_IMPORT.workflow_id(run.id, run.execution),
+            "temporal_workflow_id": WorkflowKind.LEGACY_IMPORT.workflow_id(run.id, run.execution),
             "workspaces": [_shown_entry(run, row, now) for row in rows],
         }
     )

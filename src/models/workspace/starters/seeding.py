@@ -29,7 +29,7 @@ from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
 from runtime.package_data import read_yaml
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 
 _PACKAGE = "models.workspace.starters"
 
@@ -111,7 +111,7 @@ async def seed_outcome(
     job = await job_store.succeeded_job(
         work,
         actor.workspace_id,
-        Family.STARTER_SEED,
+        WorkflowKind.STARTER_SEED,
         seed_id,
         failed="The starter could not be created. Nothing was changed.",
         in_progress="The starter is still being created." if last else None,
@@ -135,7 +135,7 @@ async def _accept(
     work: UnitOfWork, actor: Actor, seed_id: Id, summary: str, asked: JsonObject
 ) -> None:
     accepted = await job_store.accept_job(
-        work, actor, Family.STARTER_SEED, seed_id, seed_id, summary=summary, input=asked
+        work, actor, WorkflowKind.STARTER_SEED, seed_id, seed_id, summary=summary, input=asked
     )
     if accepted:
         data = _facts(seed_id, asked)
@@ -241,16 +241,21 @@ class ModelDraft:
 
 async def accept_draft(work: UnitOfWork, draft: ModelDraft) -> None:
     """Accept the job that asks the model of a workspace."""
-    asked = draft.body.model_dump(mode="json")
     await job_store.accept_job(
-        work, draft.actor, Family.WORKSPACE_DRAFT, draft.id, draft.id, summary="Draft", input=asked
+        work,
+        draft.actor,
+        WorkflowKind.WORKSPACE_DRAFT,
+        draft.id,
+        draft.id,
+        summary="Draft",
+        input=draft.body.model_dump(mode="json"),
     )
 
 
 async def draft_outcome(draft: ModelDraft, work: UnitOfWork, last: bool) -> StarterPlan | None:
     """The plan of the model, None while it writes; that of the rules when there is none in time."""
     workspace_id, body = draft.actor.workspace_id, draft.body
-    found = await job_store.find_job(work, workspace_id, Family.WORKSPACE_DRAFT, draft.id)
+    found = await job_store.find_job(work, workspace_id, WorkflowKind.WORKSPACE_DRAFT, draft.id)
     if found.status == JobStatus.SUCCEEDED and found.result is not None:
         return StarterPlan.model_validate(found.result)
     if last or found.status not in OPEN_JOB:
@@ -281,7 +286,7 @@ async def plan_run(
     asked = {"instruction": body.instruction, "title": body.title}
     summary = "Plan of a run"
     await job_store.accept_job(
-        work, actor, Family.CHANGE_PLAN, run_id, run_id, summary=summary, input=asked
+        work, actor, WorkflowKind.CHANGE_PLAN, run_id, run_id, summary=summary, input=asked
     )
     return None
 
@@ -338,7 +343,7 @@ async def plan_outcome(
     job = await job_store.succeeded_job(
         work,
         actor.workspace_id,
-        Family.CHANGE_PLAN,
+        WorkflowKind.CHANGE_PLAN,
         run_id,
         failed="The plan could not be created.",
         in_progress="Still planning. Check the list of runs for the result." if last else None,

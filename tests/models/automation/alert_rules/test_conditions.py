@@ -20,7 +20,7 @@ from models.sources.connections.store import (
 from models.workspace.system import beat, leave, worker_process
 from runtime.clock import utc_now
 from runtime.ids import new_id
-from runtime.temporal.families import Queue
+from runtime.temporal.workflow_kinds import Queue
 from tests.support.ageing import make_automation, run_row
 from tests.support.alerts import alert_events, alerts, evaluated, firings, make_rule, state_of
 from tests.support.incidents import failed_run, succeeded_run

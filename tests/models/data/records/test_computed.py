@@ -24,7 +24,7 @@ from models.data.records.shapes import UpdateRecord
 from models.data.records.tables import record, record_link
 from models.messages.jobs.store import job
 from runtime.ids import new_id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.attacks import GROWING
 from tests.support.client import Client
 from tests.support.related import add, add_field, change, computed, make_database, relate
@@ -461,7 +461,7 @@ async def finish_jobs(space: Space) -> int:
                 select(job)
                 .where(
                     job.c.workspace_id == space.id,
-                    job.c.family == Family.RECOMPUTATION.value,
+                    job.c.workflow_kind == WorkflowKind.RECOMPUTATION.value,
                     job.c.status == "queued",
                 )
                 .order_by(job.c.created_at)

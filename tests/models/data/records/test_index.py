@@ -21,7 +21,7 @@ from models.data.records.shapes import CreateRecord, RecordQuery, UpdateRecord
 from models.data.records.tables import record, record_index
 from models.messages.jobs.store import job
 from runtime.database import Database
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.spaces import Space
 
 FIELDS = (
@@ -47,7 +47,7 @@ class Indexing:
         self.space = space
         self.keys = keys
         self.id = database_id
-        self.jobs = JobActivities(space.database, {Family.FIELD_INDEX: FieldIndexes()})
+        self.jobs = JobActivities(space.database, {WorkflowKind.FIELD_INDEX: FieldIndexes()})
 
     async def add(self, **data: Any) -> UUID:
         async with self.space.database.transaction() as work:
@@ -71,7 +71,7 @@ class Indexing:
                 select(job.c.id)
                 .where(
                     job.c.workspace_id == self.space.id,
-                    job.c.family == Family.FIELD_INDEX.value,
+                    job.c.workflow_kind == WorkflowKind.FIELD_INDEX.value,
                 )
                 .order_by(job.c.id)
             )

@@ -48,7 +48,7 @@ class Model:
 
 
 @dataclass
-class Family:
+class WorkflowKind:
     """What should have happened: the whole of the specification, in plain Python."""
 
     members: dict[Id, Model] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class RecordMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.family = Family()
+        self.workflow_kind = WorkflowKind()
 
     def act(self, command: Callable[[UnitOfWork], Awaitable[Any]]) -> Any:
         async def acting() -> Any:
@@ -147,7 +147,7 @@ class RecordMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         async def prepare(work: UnitOfWork) -> Id:
             fields = [{"label": "Price", "kind": "number"}, {"label": "Note", "kind": "text"}]
-            body = CreateDatabase.model_validate({"label": "Family", "fields": fields})
+            body = CreateDatabase.model_validate({"label": "WorkflowKind", "fields": fields})
             made = await create_database(work, self.space.actor, body)
             relation = {
                 "databaseId": str(made.id),
@@ -162,7 +162,7 @@ class RecordMachine(RuleBasedStateMachine):
         self.attempt([{"op": "create", "title": "first"}])
 
     def chosen(self, number: int) -> Id:
-        ids = list(self.family.members)
+        ids = list(self.workflow_kind.members)
         return ids[number % len(ids)]
 
     @rule(data=DATA, parent=st.none() | st.integers(0, 30), children=st.none() | OTHERS)
@@ -233,34 +233,40 @@ class RecordMachine(RuleBasedStateMachine):
 
     def expect(self, operations: list[dict[str, Any]], written: BatchResult | None) -> bool:
         """Let the model do the same; False, and nothing done, when it must be refused."""
-        known = {id_: replace(one) for id_, one in self.family.members.items()}
-        family = Family(known, self.family.behind + 1)
+        known = {id_: replace(one) for id_, one in self.workflow_kind.members.items()}
+        workflow_kind = WorkflowKind(known, self.workflow_kind.behind + 1)
         ids = [operation.get("recordId") for operation in operations]
         for id_, operation in zip(ids, operations, strict=True):
-            if id_ is not None and family.members[id_].deleted and operation["op"] != "restore":
+            if (
+                id_ is not None
+                and workflow_kind.members[id_].deleted
+                and operation["op"] != "restore"
+            ):
                 return False
         changed = [
-            id_ is not None and family.changed(id_, operation)
+            id_ is not None and workflow_kind.changed(id_, operation)
             for id_, operation in zip(ids, operations, strict=True)
         ]
         for id_, operation in zip(ids, operations, strict=True):
             if id_ is not None:
-                family.write(id_, operation)
+                workflow_kind.write(id_, operation)
         targets = [
             one for op in operations for some in op.get("relations", {}).values() for one in some
         ]
-        if any(family.members[one].deleted for one in targets):
+        if any(workflow_kind.members[one].deleted for one in targets):
             return False
         assert written is not None
         for shown, operation, change in zip(written.records, operations, changed, strict=True):
             if operation["op"] == "create":
                 title = operation.get("title", "")
                 data = {"title": title, **operation.get("data", {})}
-                family.members[shown.id] = Model({k: v for k, v in data.items() if v is not None})
-            family.members[shown.id].changes += change
+                workflow_kind.members[shown.id] = Model(
+                    {k: v for k, v in data.items() if v is not None}
+                )
+            workflow_kind.members[shown.id].changes += change
         for shown, operation in zip(written.records, operations, strict=True):
-            family.link(shown.id, operation.get("relations", {}))
-        self.family = family
+            workflow_kind.link(shown.id, operation.get("relations", {}))
+        self.workflow_kind = workflow_kind
         return True
 
     async def shown(self, work: UnitOfWork) -> dict[Id, RecordDetail]:
@@ -275,15 +281,19 @@ class RecordMachine(RuleBasedStateMachine):
 
     @invariant()
     def both_look_alike(self) -> None:
-        family = self.family
-        live = {id_: one for id_, one in family.members.items() if not one.deleted}
+        workflow_kind = self.workflow_kind
+        live = {id_: one for id_, one in workflow_kind.members.items() if not one.deleted}
         shown = self.act(self.shown)
         assert shown.keys() == live.keys()
         for id_, member in live.items():
             assert shown[id_].data == member.data
             assert shown[id_].archived == member.archived
-            assert shown[id_].relations["parent"] == [str(one) for one in family.parents(id_)]
-            assert shown[id_].relations["children"] == [str(one) for one in family.children(id_)]
+            assert shown[id_].relations["parent"] == [
+                str(one) for one in workflow_kind.parents(id_)
+            ]
+            assert shown[id_].relations["children"] == [
+                str(one) for one in workflow_kind.children(id_)
+            ]
 
     @invariant()
     def history_tells_how_it_came(self) -> None:
@@ -293,8 +303,8 @@ class RecordMachine(RuleBasedStateMachine):
                 select(CHANGES_WITH_CREATIONS).where(mine).order_by(CHANGES_WITH_CREATIONS.c.id)
             )
 
-        replayed: dict[Id, dict[str, Any]] = {id_: {} for id_ in self.family.members}
-        counted = dict.fromkeys(self.family.members, 0)
+        replayed: dict[Id, dict[str, Any]] = {id_: {} for id_ in self.workflow_kind.members}
+        counted = dict.fromkeys(self.workflow_kind.members, 0)
         for one in self.act(read):
             values = replayed[one.record_id]
             for key, value in (one.before or {}).items():
@@ -302,7 +312,7 @@ class RecordMachine(RuleBasedStateMachine):
                     assert values.pop(key) == value
             values.update(one.after or {})
             counted[one.record_id] += 1
-        for id_, member in self.family.members.items():
+        for id_, member in self.workflow_kind.members.items():
             own = {
                 key: value
                 for key, value in replayed[id_].items()
@@ -344,4 +354,4 @@ def test_another_order_of_links_is_a_change(machine: type[RecordMachine]) -> Non
         state.update(0, {}, None, children)
         state.both_look_alike()
         state.history_tells_how_it_came()
-    assert state.family.members[state.chosen(0)].changes == 4
+    assert state.workflow_kind.members[state.chosen(0)].changes == 4

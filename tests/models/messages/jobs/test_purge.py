@@ -10,7 +10,7 @@ from models.messages.jobs.store import job, purge_jobs
 from models.sources.data_sources.commands import purge_previews
 from models.sources.provider_calls import purge_calls
 from runtime.ids import new_id
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.ageing import ago, ids_of, old_job, purged, rows_of
 from tests.support.spaces import Space
 
@@ -32,15 +32,17 @@ async def test_only_jobs_that_ended_long_ago_go(space: Space, foreign: Space) ->
 
 
 @pytest.mark.parametrize(
-    ("family", "purge"),
-    [(Family.PROVIDER_CALL, purge_calls), (Family.DATA_SOURCE_PREVIEW, purge_previews)],
+    ("workflow_kind", "purge"),
+    [(WorkflowKind.PROVIDER_CALL, purge_calls), (WorkflowKind.DATA_SOURCE_PREVIEW, purge_previews)],
 )
 async def test_previews_of_outside_resources_are_purged_after_an_hour(
-    space: Space, family: Family, purge: Any
+    space: Space, workflow_kind: WorkflowKind, purge: Any
 ) -> None:
     other, call = await old_job(space, 1), await old_job(space, 1)
     async with space.database.transaction() as work:
-        await work.execute(update(job).where(job.c.id == call).values(family=family.value))
+        await work.execute(
+            update(job).where(job.c.id == call).values(workflow_kind=workflow_kind.value)
+        )
     async with space.database.transaction() as work:
         assert await purge(work)
     assert await ids_of(space, job) == {other}

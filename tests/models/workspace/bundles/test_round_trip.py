@@ -22,7 +22,7 @@ from models.workspace.bundles.unpacking import unpack
 from runtime.configuration.settings import Settings
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore
-from runtime.temporal.families import Family
+from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.contract.furnished import furnish
 from tests.support.bundles import SOURCE, bring_in, bundle, exported, target_of
 from tests.support.client import Client
@@ -88,9 +88,9 @@ async def _imported(
 
 async def _compute(space: Space) -> None:
     """Carry out the jobs that compute values anew."""
-    activities = JobActivities(space.database, {Family.RECOMPUTATION: Recomputation()})
+    activities = JobActivities(space.database, {WorkflowKind.RECOMPUTATION: Recomputation()})
     async with space.database.reading() as work:
-        asked = await work.rows(jobs_of(space.id, Family.RECOMPUTATION, JOB.id))
+        asked = await work.rows(jobs_of(space.id, WorkflowKind.RECOMPUTATION, JOB.id))
     for one in asked:
         while await activities.advance_job(str(one.id)) == MORE:
             pass

@@ -1,4 +1,4 @@
-"""Families of work beside runs: deliveries, imports, jobs and time entries."""
+"""Handlers of work beside runs: deliveries, imports, jobs and time entries."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from activities.jobs.plans import ChangeApplications, ChangePlans, StarterSeeds,
 from activities.jobs.providers import CodeExchanges, FormImports, ProviderCalls, TokenRevocations
 from activities.jobs.resource_imports import ResourceImports
 from activities.jobs.transactions import DONE, MORE, Chunks, JobActivities
-from activities.maintenance import families
+from activities.maintenance import work_handlers
 from activities.outbox.relay import Standalone
 from activities.parts import Parts
 from activities.time_entries import TimerActivities
@@ -35,13 +35,13 @@ from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import JOBS, hold_job, job, record_failure, start_job
 from models.sources.data_source_runs.acceptance import start_run
 from models.sources.data_source_runs.endings import abandon_run
-from models.sources.data_source_runs.rules import family_of
+from models.sources.data_source_runs.rules import workflow_kind_of
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, SourceRunRow
 from models.workspace.legacy_imports import executions as legacy_import_executions
 from models.workspace.legacy_imports.queries import LEGACY_IMPORTS, legacy_import_run
 from models.workspace.legacy_imports.rules import WAITING
 from runtime.database import UnitOfWork
-from runtime.temporal import families as temporal_families
+from runtime.temporal import workflow_kinds
 from workflows import jobs
 from workflows.data_source_runs import DataSourceRefresh, SpreadsheetImport
 from workflows.deliveries import Delivery
@@ -50,7 +50,7 @@ from workflows.policies import ATTEMPT_TIMEOUT, DATABASE_RETRY, HEARTBEAT_TIMEOU
 from workflows.time_entries import TimerDue
 
 
-class DeliveryRow(families.WorkRow, Protocol):
+class DeliveryRow(work_handlers.WorkRow, Protocol):
     """A delivery, without what it carries."""
 
     channel: str
@@ -58,21 +58,21 @@ class DeliveryRow(families.WorkRow, Protocol):
     executions: int
 
 
-class Deliveries(families.WorkFamily[DeliveryRow]):
+class Deliveries(work_handlers.WorkHandler[DeliveryRow]):
     """Deliveries of every channel."""
 
     name, kind, row = "deliveries", DELIVERIES, DeliveryRow
-    workflows: ClassVar = {temporal_families.Family.DELIVERY: Delivery}
+    workflows: ClassVar = {workflow_kinds.WorkflowKind.DELIVERY: Delivery}
     standalone: ClassVar = Standalone(
-        "deliver", temporal_families.Queue.IO, ATTEMPT_TIMEOUT, HEARTBEAT_TIMEOUT, DATABASE_RETRY
+        "deliver", workflow_kinds.Queue.IO, ATTEMPT_TIMEOUT, HEARTBEAT_TIMEOUT, DATABASE_RETRY
     )
 
     @override
-    def activities(self, parts: Parts) -> families.Activities:
+    def activities(self, parts: Parts) -> work_handlers.Activities:
         attempts = delivery_attempts.DeliveryActivities(parts.database, _channels(parts))
         return {
-            temporal_families.Queue.AUTOMATION: [attempts.close_cancelled_delivery],
-            temporal_families.Queue.IO: [attempts.deliver, attempts.attempt_delivery],
+            workflow_kinds.Queue.AUTOMATION: [attempts.close_cancelled_delivery],
+            workflow_kinds.Queue.IO: [attempts.deliver, attempts.attempt_delivery],
         }
 
     @override
@@ -85,29 +85,29 @@ class Deliveries(families.WorkFamily[DeliveryRow]):
 
     @override
     def workflow_id(self, row: DeliveryRow) -> str:
-        return temporal_families.Family.DELIVERY.workflow_id(row.id, str(row.executions))
+        return workflow_kinds.WorkflowKind.DELIVERY.workflow_id(row.id, str(row.executions))
 
     @override
     async def restart(
-        self, work: UnitOfWork, row: DeliveryRow, latest: families.Execution | None
+        self, work: UnitOfWork, row: DeliveryRow, latest: work_handlers.Execution | None
     ) -> None:
         request = request_of(DeliveryChannel(row.channel), row.subject_id, row.executions)
-        restarts = families.next_restart(latest)
+        restarts = work_handlers.next_restart(latest)
         await lifecycle.start(
-            work, temporal_families.Family.DELIVERY, row.workspace_id, row.id, request, restarts
+            work, workflow_kinds.WorkflowKind.DELIVERY, row.workspace_id, row.id, request, restarts
         )
 
     @override
     async def close(
-        self, context: families.SweepContext, row: DeliveryRow, end: families.AbnormalEnd
+        self, context: work_handlers.SweepContext, row: DeliveryRow, end: work_handlers.AbnormalEnd
     ) -> bool:
-        cancelled = end.kind is families.EndKind.CANCELLED
+        cancelled = end.kind is work_handlers.EndKind.CANCELLED
         status = DeliveryStatus.CANCELLED if cancelled else DeliveryStatus.FAILED
         async with context.database.transaction() as work:
             return await close_execution(work, row.id, row.executions, status, end.reason)
 
     @override
-    def extras(self, context: families.SweepContext) -> Mapping[str, families.Extra]:
+    def extras(self, context: work_handlers.SweepContext) -> Mapping[str, work_handlers.Extra]:
         return {"deliveries_expired": lambda: _expire(context)}
 
 
@@ -122,7 +122,7 @@ def _channels(parts: Parts) -> Mapping[DeliveryChannel, delivery_attempts.Channe
     }
 
 
-async def _expire(context: families.SweepContext) -> int:
+async def _expire(context: work_handlers.SweepContext) -> int:
     expired = 0
     while True:
         async with context.database.transaction() as work:
@@ -132,38 +132,38 @@ async def _expire(context: families.SweepContext) -> int:
         expired += ended
 
 
-class DataSourceRuns(families.WorkFamily[SourceRunRow]):
+class DataSourceRuns(work_handlers.WorkHandler[SourceRunRow]):
     """Refreshes of data sources and imports of spreadsheets."""
 
     name, kind, row = "data_source_runs", DATA_SOURCE_RUNS, SourceRunRow
     workflows: ClassVar = {
-        temporal_families.Family.DATA_SOURCE_REFRESH: DataSourceRefresh,
-        temporal_families.Family.SPREADSHEET_IMPORT: SpreadsheetImport,
+        workflow_kinds.WorkflowKind.DATA_SOURCE_REFRESH: DataSourceRefresh,
+        workflow_kinds.WorkflowKind.SPREADSHEET_IMPORT: SpreadsheetImport,
     }
 
     @override
-    def activities(self, parts: Parts) -> families.Activities:
+    def activities(self, parts: Parts) -> work_handlers.Activities:
         steps = DataSourceRunActivities(parts.database, parts.store, parts.fetchers)
         return {
-            temporal_families.Queue.IO: [steps.fetch],
-            temporal_families.Queue.BULK: [steps.stage, steps.apply, steps.close],
+            workflow_kinds.Queue.IO: [steps.fetch],
+            workflow_kinds.Queue.BULK: [steps.stage, steps.apply, steps.close],
         }
 
     @override
     def workflow_id(self, row: SourceRunRow) -> str:
-        return family_of(row.data_source_id).workflow_id(row.id)
+        return workflow_kind_of(row.data_source_id).workflow_id(row.id)
 
     @override
     async def restart(
-        self, work: UnitOfWork, row: SourceRunRow, latest: families.Execution | None
+        self, work: UnitOfWork, row: SourceRunRow, latest: work_handlers.Execution | None
     ) -> None:
-        await start_run(work, row, families.next_restart(latest))
+        await start_run(work, row, work_handlers.next_restart(latest))
 
     @override
     async def close(
-        self, context: families.SweepContext, row: SourceRunRow, end: families.AbnormalEnd
+        self, context: work_handlers.SweepContext, row: SourceRunRow, end: work_handlers.AbnormalEnd
     ) -> bool:
-        cancelled = end.kind is families.EndKind.CANCELLED
+        cancelled = end.kind is work_handlers.EndKind.CANCELLED
         status = JobStatus.CANCELLED if cancelled else JobStatus.FAILED
         async with context.database.transaction() as work:
             return await abandon_run(work, row.id, status, end.reason)
@@ -172,28 +172,28 @@ class DataSourceRuns(families.WorkFamily[SourceRunRow]):
 _run = legacy_import_run.c
 
 
-class LegacyImportRow(families.WorkRow, Protocol):
+class LegacyImportRow(work_handlers.WorkRow, Protocol):
     """A run. It has no workspace, and uses its own id where work is grouped by workspace."""
 
     execution: str
 
 
-class LegacyImports(families.WorkFamily[LegacyImportRow]):
+class LegacyImports(work_handlers.WorkHandler[LegacyImportRow]):
     """Runs that may wait for weeks, and that another execution may roll back after their end."""
 
     name, kind, row = "legacy_imports", LEGACY_IMPORTS, LegacyImportRow
-    workflows: ClassVar = {temporal_families.Family.LEGACY_IMPORT: LegacyImport}
+    workflows: ClassVar = {workflow_kinds.WorkflowKind.LEGACY_IMPORT: LegacyImport}
     children = (ImportWorkspace,)
     pinned = True
 
     @override
-    def activities(self, parts: Parts) -> families.Activities:
+    def activities(self, parts: Parts) -> work_handlers.Activities:
         transactions = legacy_imports.LegacyImportTransactions(parts.database, parts.keys)
         bundles = legacy_imports.BundleActivities(parts.database, parts.store)
         workspaces = legacy_imports.WorkspaceActivities(parts.database, parts.store, parts.keys)
         return {
-            temporal_families.Queue.AUTOMATION: transactions.all(),
-            temporal_families.Queue.BULK: [*bundles.all(), workspaces.work_on],
+            workflow_kinds.Queue.AUTOMATION: transactions.all(),
+            workflow_kinds.Queue.BULK: [*bundles.all(), workspaces.work_on],
         }
 
     @override
@@ -205,119 +205,124 @@ class LegacyImports(families.WorkFamily[LegacyImportRow]):
         return legacy_import_executions.workflow_id(row)
 
     @override
-    def judge(self, row: LegacyImportRow, latest: families.Execution | None) -> families.Verdict:
+    def judge(
+        self, row: LegacyImportRow, latest: work_handlers.Execution | None
+    ) -> work_handlers.Verdict:
         """A run that has work left, and whose execution sleeps, has lost its signal."""
         if latest is not None and latest.status is WorkflowExecutionStatus.RUNNING:
             lost = latest.sleeps and not latest.busy and row.status not in WAITING
-            return families.Verdict.RESTART if lost else families.Verdict.LEAVE
+            return work_handlers.Verdict.RESTART if lost else work_handlers.Verdict.LEAVE
         return super().judge(row, latest)
 
     @override
     async def restart(
-        self, work: UnitOfWork, row: LegacyImportRow, latest: families.Execution | None
+        self, work: UnitOfWork, row: LegacyImportRow, latest: work_handlers.Execution | None
     ) -> None:
         if latest is not None and latest.status is WorkflowExecutionStatus.RUNNING:
             await legacy_import_executions.signal_execution(work, row, "reconcile")
         else:
             await legacy_import_executions.start_execution(
-                work, row.id, row.execution, families.next_restart(latest)
+                work, row.id, row.execution, work_handlers.next_restart(latest)
             )
 
     @override
     async def close(
-        self, context: families.SweepContext, row: LegacyImportRow, end: families.AbnormalEnd
+        self,
+        context: work_handlers.SweepContext,
+        row: LegacyImportRow,
+        end: work_handlers.AbnormalEnd,
     ) -> bool:
         async with context.database.transaction() as work:
             return await legacy_import_executions.abandon(
-                work, row.id, end.reason, cancelled=end.kind is families.EndKind.CANCELLED
+                work, row.id, end.reason, cancelled=end.kind is work_handlers.EndKind.CANCELLED
             )
 
 
 @dataclass(frozen=True, slots=True)
-class JobFamily:
-    """The workflow of a family, and its chunks in a process with certain parts."""
+class JobKind:
+    """The workflow of a kind of jobs, and its chunks in a process with certain parts."""
 
     workflow: type[Any]
     chunks: Callable[[Parts], Chunks]
 
 
-JOB_FAMILIES: Mapping[temporal_families.Family, JobFamily] = {
-    temporal_families.Family.CHANGE_APPLICATION: JobFamily(
+JOB_KINDS: Mapping[workflow_kinds.WorkflowKind, JobKind] = {
+    workflow_kinds.WorkflowKind.CHANGE_APPLICATION: JobKind(
         jobs.ChangeApplication,
         lambda parts: ChangeApplications(parts.keys, parts.outbound.policy),
     ),
-    temporal_families.Family.CHANGE_PLAN: JobFamily(
+    workflow_kinds.WorkflowKind.CHANGE_PLAN: JobKind(
         jobs.ChangePlan, lambda parts: ChangePlans(parts.keys, parts.language_model)
     ),
-    temporal_families.Family.DATABASE_DUPLICATE: JobFamily(
+    workflow_kinds.WorkflowKind.DATABASE_DUPLICATE: JobKind(
         jobs.DatabaseDuplicate, lambda _: records.DatabaseCopies()
     ),
-    temporal_families.Family.DATA_SOURCE_PREVIEW: JobFamily(
+    workflow_kinds.WorkflowKind.DATA_SOURCE_PREVIEW: JobKind(
         jobs.DataSourcePreview, lambda parts: SourcePreviews(parts.store, parts.fetchers)
     ),
-    temporal_families.Family.DATA_SOURCE_REVERSAL: JobFamily(
+    workflow_kinds.WorkflowKind.DATA_SOURCE_REVERSAL: JobKind(
         jobs.DataSourceReversal, lambda _: SourceReversals()
     ),
-    temporal_families.Family.EXPORT: JobFamily(jobs.Export, lambda parts: Exports(parts.store)),
-    temporal_families.Family.FIELD_CONVERSION: JobFamily(
+    workflow_kinds.WorkflowKind.EXPORT: JobKind(jobs.Export, lambda parts: Exports(parts.store)),
+    workflow_kinds.WorkflowKind.FIELD_CONVERSION: JobKind(
         jobs.FieldConversion, lambda _: records.FieldConversion()
     ),
-    temporal_families.Family.FIELD_INDEX: JobFamily(
+    workflow_kinds.WorkflowKind.FIELD_INDEX: JobKind(
         jobs.FieldIndex, lambda _: records.FieldIndexes()
     ),
-    temporal_families.Family.FIELD_REMOVAL: JobFamily(
+    workflow_kinds.WorkflowKind.FIELD_REMOVAL: JobKind(
         jobs.FieldRemoval, lambda _: records.FieldRemoval()
     ),
-    temporal_families.Family.FORM_IMPORT: JobFamily(
+    workflow_kinds.WorkflowKind.FORM_IMPORT: JobKind(
         jobs.FormImport, lambda parts: FormImports(parts.provider_calls)
     ),
-    temporal_families.Family.MOUNT_SYNC: JobFamily(
+    workflow_kinds.WorkflowKind.MOUNT_SYNC: JobKind(
         jobs.MountSync, lambda parts: MountSyncs(parts.provider_calls)
     ),
-    temporal_families.Family.OAUTH_EXCHANGE: JobFamily(
+    workflow_kinds.WorkflowKind.OAUTH_EXCHANGE: JobKind(
         jobs.OAuthExchange, lambda parts: CodeExchanges(parts.token_endpoints)
     ),
-    temporal_families.Family.OAUTH_REVOCATION: JobFamily(
+    workflow_kinds.WorkflowKind.OAUTH_REVOCATION: JobKind(
         jobs.OAuthRevocation, lambda parts: TokenRevocations(parts.token_endpoints)
     ),
-    temporal_families.Family.PROVIDER_CALL: JobFamily(
+    workflow_kinds.WorkflowKind.PROVIDER_CALL: JobKind(
         jobs.ProviderCall, lambda parts: ProviderCalls(parts.provider_calls)
     ),
-    temporal_families.Family.RECOMPUTATION: JobFamily(
+    workflow_kinds.WorkflowKind.RECOMPUTATION: JobKind(
         jobs.Recomputation, lambda _: records.Recomputation()
     ),
-    temporal_families.Family.RESOURCE_IMPORT: JobFamily(
+    workflow_kinds.WorkflowKind.RESOURCE_IMPORT: JobKind(
         jobs.ResourceImport, lambda parts: ResourceImports(parts.provider_calls, parts.store)
     ),
-    temporal_families.Family.STARTER_SEED: JobFamily(
+    workflow_kinds.WorkflowKind.STARTER_SEED: JobKind(
         jobs.StarterSeed, lambda parts: StarterSeeds(parts.keys)
     ),
-    temporal_families.Family.WORKSPACE_DRAFT: JobFamily(
+    workflow_kinds.WorkflowKind.WORKSPACE_DRAFT: JobKind(
         jobs.WorkspaceDraft, lambda parts: WorkspaceDrafts(parts.keys, parts.language_model)
     ),
-    temporal_families.Family.WORKSPACE_EXPORT: JobFamily(
+    workflow_kinds.WorkflowKind.WORKSPACE_EXPORT: JobKind(
         jobs.WorkspaceExport, lambda parts: WorkspaceExports(parts.store)
     ),
 }
 
 
-def chunks_of(parts: Parts) -> Mapping[temporal_families.Family, Chunks]:
-    """The chunks of every family."""
-    return {name: family.chunks(parts) for name, family in JOB_FAMILIES.items()}
+def chunks_of(parts: Parts) -> Mapping[workflow_kinds.WorkflowKind, Chunks]:
+    """The chunks of every kind of jobs."""
+    return {name: kind.chunks(parts) for name, kind in JOB_KINDS.items()}
 
 
-class JobRow(families.WorkRow, Protocol):
+class JobRow(work_handlers.WorkRow, Protocol):
     """A job, without what its chunks keep."""
 
-    family: str
+    workflow_kind: str
     subject_id: Id
 
 
-class Jobs(families.WorkFamily[JobRow]):
-    """Jobs of every family."""
+class Jobs(work_handlers.WorkHandler[JobRow]):
+    """Jobs of every kind."""
 
     name, kind, row = "jobs", JOBS, JobRow
-    workflows: ClassVar = {name: family.workflow for name, family in JOB_FAMILIES.items()}
+    workflows: ClassVar = {name: kind.workflow for name, kind in JOB_KINDS.items()}
 
     def __init__(self, jobs: JobActivities) -> None:
         self._jobs = jobs
@@ -328,33 +333,38 @@ class Jobs(families.WorkFamily[JobRow]):
         return cls(JobActivities(parts.database, chunks_of(parts)))
 
     @override
-    def activities(self, parts: Parts) -> families.Activities:
+    def activities(self, parts: Parts) -> work_handlers.Activities:
         return {
-            temporal_families.Queue.IO: [self._jobs.advance_job],
-            temporal_families.Queue.BULK: [self._jobs.advance_job, self._jobs.undo_job],
+            workflow_kinds.Queue.IO: [self._jobs.advance_job],
+            workflow_kinds.Queue.BULK: [self._jobs.advance_job, self._jobs.undo_job],
         }
 
     @override
     def rows(self) -> sa.Select[Any]:
-        return sa.select(job.c.id, job.c.workspace_id, job.c.family, job.c.status, job.c.subject_id)
+        return sa.select(
+            job.c.id, job.c.workspace_id, job.c.workflow_kind, job.c.status, job.c.subject_id
+        )
 
     @override
     def workflow_id(self, row: JobRow) -> str:
-        return temporal_families.Family(row.family).workflow_id(row.id)
+        return workflow_kinds.WorkflowKind(row.workflow_kind).workflow_id(row.id)
 
     @override
     async def restart(
-        self, work: UnitOfWork, row: JobRow, latest: families.Execution | None
+        self, work: UnitOfWork, row: JobRow, latest: work_handlers.Execution | None
     ) -> None:
-        summary, family = "Restarted by the reconciler", temporal_families.Family(row.family)
-        restarts = families.next_restart(latest)
-        await start_job(work, family, row.workspace_id, row.id, row.subject_id, summary, restarts)
+        summary, kind = (
+            "Restarted by the reconciler",
+            workflow_kinds.WorkflowKind(row.workflow_kind),
+        )
+        restarts = work_handlers.next_restart(latest)
+        await start_job(work, kind, row.workspace_id, row.id, row.subject_id, summary, restarts)
 
     @override
     async def close(
-        self, context: families.SweepContext, row: JobRow, end: families.AbnormalEnd
+        self, context: work_handlers.SweepContext, row: JobRow, end: work_handlers.AbnormalEnd
     ) -> bool:
-        cancelled = end.kind is families.EndKind.CANCELLED
+        cancelled = end.kind is work_handlers.EndKind.CANCELLED
         if not cancelled:
             async with context.database.transaction() as work:
                 held = await hold_job(work, row.id)
@@ -371,21 +381,21 @@ class Jobs(families.WorkFamily[JobRow]):
 _entry = time_entry.c
 
 
-class EntryRow(families.WorkRow, Protocol):
+class EntryRow(work_handlers.WorkRow, Protocol):
     """An entry that ends by itself, and whether it should have."""
 
     overdue: bool
 
 
-class TimeEntries(families.WorkFamily[EntryRow]):
+class TimeEntries(work_handlers.WorkHandler[EntryRow]):
     """Entries that end by themselves. Terminating the execution does not stop the clock."""
 
     name, kind, row = "time_entries", TIME_ENTRIES, EntryRow
-    workflows: ClassVar = {temporal_families.Family.TIMER_DUE: TimerDue}
+    workflows: ClassVar = {workflow_kinds.WorkflowKind.TIMER_DUE: TimerDue}
 
     @override
-    def activities(self, parts: Parts) -> families.Activities:
-        return {temporal_families.Queue.AUTOMATION: [TimerActivities(parts.database).end_when_due]}
+    def activities(self, parts: Parts) -> work_handlers.Activities:
+        return {workflow_kinds.Queue.AUTOMATION: [TimerActivities(parts.database).end_when_due]}
 
     @override
     def rows(self) -> sa.Select[Any]:
@@ -394,34 +404,34 @@ class TimeEntries(families.WorkFamily[EntryRow]):
         return sa.select(*columns).where(TIME_ENTRIES.executed)
 
     @override
-    def judge(self, row: EntryRow, latest: families.Execution | None) -> families.Verdict:
+    def judge(self, row: EntryRow, latest: work_handlers.Execution | None) -> work_handlers.Verdict:
         if latest is None:
-            return families.Verdict.RESTART
+            return work_handlers.Verdict.RESTART
         if latest.status is WorkflowExecutionStatus.RUNNING:
             # It has not heard that its time has moved.
             return (
-                families.Verdict.RESTART
+                work_handlers.Verdict.RESTART
                 if row.overdue and latest.sleeps
-                else families.Verdict.LEAVE
+                else work_handlers.Verdict.LEAVE
             )
         return (
-            families.Verdict.RESTART
-            if latest.restarts < families.MOST_RESTARTS
-            else families.Verdict.CLOSE
+            work_handlers.Verdict.RESTART
+            if latest.restarts < work_handlers.MOST_RESTARTS
+            else work_handlers.Verdict.CLOSE
         )
 
     @override
     async def restart(
-        self, work: UnitOfWork, row: EntryRow, latest: families.Execution | None
+        self, work: UnitOfWork, row: EntryRow, latest: work_handlers.Execution | None
     ) -> None:
         if latest is not None and latest.status is WorkflowExecutionStatus.RUNNING:
             await signal_timer(work, row.workspace_id, row.id)
         else:
-            await restart_timer(work, row.workspace_id, row.id, families.next_restart(latest))
+            await restart_timer(work, row.workspace_id, row.id, work_handlers.next_restart(latest))
 
     @override
     async def close(
-        self, context: families.SweepContext, row: EntryRow, end: families.AbnormalEnd
+        self, context: work_handlers.SweepContext, row: EntryRow, end: work_handlers.AbnormalEnd
     ) -> bool:
         del end
         async with context.database.transaction() as work:

@@ -1,4 +1,4 @@
-"""Families of runs: of automations, of actions, and operations over runs."""
+"""Handlers of runs: of automations, of actions, and operations over runs."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,7 +15,7 @@ from activities.automation_runs.loops import LoopActivities
 from activities.automation_runs.outside_nodes import OutsideNodes
 from activities.automation_runs.transactions import AutomationRunActivities
 from activities.automation_runs.waits import WaitActivities
-from activities.maintenance import families
+from activities.maintenance import work_handlers
 from activities.maintenance.reconciler import resend_signals
 from activities.parts import Parts
 from activities.run_operations import RunOperationActivities
@@ -33,15 +33,15 @@ from models.automation.run_operations.rules import OperationRow, OperationStatus
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from runtime.database import UnitOfWork
-from runtime.temporal.families import Family, Queue
+from runtime.temporal.workflow_kinds import Queue, WorkflowKind
 from workflows.action_runs import ActionRun
 from workflows.automation_runs.automation_run import AutomationRun, LoopChunk
 from workflows.run_operations import RunOperation
 
 _ENDS = {
-    families.EndKind.CANCELLED: RunStatus.CANCELLED,
-    families.EndKind.FAILED: RunStatus.FAILED,
-    families.EndKind.TIMED_OUT: RunStatus.TIMED_OUT,
+    work_handlers.EndKind.CANCELLED: RunStatus.CANCELLED,
+    work_handlers.EndKind.FAILED: RunStatus.FAILED,
+    work_handlers.EndKind.TIMED_OUT: RunStatus.TIMED_OUT,
 }
 
 _UNAWAITED = "The run that waited for it has ended."
@@ -58,7 +58,7 @@ _IN_LINE = sa.and_(_run.admitted_at.is_(None), _run.parent_run_id.is_(None))
 """Runs that have no execution yet because they wait for a slot."""
 
 
-class AutomationRunRow(families.WorkRow, Protocol):
+class AutomationRunRow(work_handlers.WorkRow, Protocol):
     """A run, and whether the callers that wait for it still do."""
 
     parent_run_id: Id | None
@@ -67,16 +67,16 @@ class AutomationRunRow(families.WorkRow, Protocol):
     action_ended: bool
 
 
-class AutomationRuns(families.WorkFamily[AutomationRunRow]):
+class AutomationRuns(work_handlers.WorkHandler[AutomationRunRow]):
     """Runs of automations."""
 
     name, kind, row = "automation_runs", AUTOMATION_RUNS, AutomationRunRow
-    workflows: ClassVar = {Family.AUTOMATION_RUN: AutomationRun}
+    workflows: ClassVar = {WorkflowKind.AUTOMATION_RUN: AutomationRun}
     children = (LoopChunk,)
     pinned = True
 
     @override
-    def activities(self, parts: Parts) -> families.Activities:
+    def activities(self, parts: Parts) -> work_handlers.Activities:
         database, runs = parts.database, parts.runs
         transactions = AutomationRunActivities(
             database, runs, parts.writes, parts.starts, parts.run_limit
@@ -108,21 +108,23 @@ class AutomationRuns(families.WorkFamily[AutomationRunRow]):
         return _UNAWAITED if row.no_longer_awaited else None
 
     @override
-    def judge(self, row: AutomationRunRow, latest: families.Execution | None) -> families.Verdict:
+    def judge(
+        self, row: AutomationRunRow, latest: work_handlers.Execution | None
+    ) -> work_handlers.Verdict:
         queued = row.status == RunStatus.QUEUED
         if latest is None and row.parent_run_id is not None:
             if not row.action_ended:
                 # The caller that waits for a run starts it, while the caller is open itself.
-                return families.Verdict.LEAVE
-            return families.Verdict.CLOSE if queued else families.Verdict.RESTART
+                return work_handlers.Verdict.LEAVE
+            return work_handlers.Verdict.CLOSE if queued else work_handlers.Verdict.RESTART
         if latest is not None and latest.sleeps and queued and row.admitted_at is not None:
             # It has not heard that it got a slot.
-            return families.Verdict.RESTART
+            return work_handlers.Verdict.RESTART
         return super().judge(row, latest)
 
     @override
     async def restart(
-        self, work: UnitOfWork, row: AutomationRunRow, latest: families.Execution | None
+        self, work: UnitOfWork, row: AutomationRunRow, latest: work_handlers.Execution | None
     ) -> None:
         is_asleep = latest is not None and latest.sleeps
         if row.status == RunStatus.QUEUED and (latest is None or is_asleep):
@@ -131,11 +133,14 @@ class AutomationRuns(families.WorkFamily[AutomationRunRow]):
             # The rows of earlier executions would show the run as waiting in places that no longer
             # exist.
             await calls.forget_executions(work, row.id)
-            await slots.append_restart(work, row.id, families.next_restart(latest))
+            await slots.append_restart(work, row.id, work_handlers.next_restart(latest))
 
     @override
     async def close(
-        self, context: families.SweepContext, row: AutomationRunRow, end: families.AbnormalEnd
+        self,
+        context: work_handlers.SweepContext,
+        row: AutomationRunRow,
+        end: work_handlers.AbnormalEnd,
     ) -> bool:
         async with context.database.transaction() as work:
             if row.no_longer_awaited or (row.action_ended and row.status == RunStatus.QUEUED):
@@ -144,7 +149,7 @@ class AutomationRuns(families.WorkFamily[AutomationRunRow]):
             return await execution.abandon(work, row.id, _ENDS[end.kind], end.reason)
 
     @override
-    def extras(self, context: families.SweepContext) -> Mapping[str, families.Extra]:
+    def extras(self, context: work_handlers.SweepContext) -> Mapping[str, work_handlers.Extra]:
         return {
             "admitted": partial(_admit, context),
             "refused": partial(_break_deadlocks, context),
@@ -152,7 +157,7 @@ class AutomationRuns(families.WorkFamily[AutomationRunRow]):
         }
 
 
-async def _admit(context: families.SweepContext) -> int:
+async def _admit(context: work_handlers.SweepContext) -> int:
     """Give free slots to runs that wait for one; returns the number of runs started.
 
     Every end hands its slot on, so there is something to do only after a limit was raised, or
@@ -178,7 +183,7 @@ async def _admit(context: families.SweepContext) -> int:
     return admitted
 
 
-async def _break_deadlocks(context: families.SweepContext) -> int:
+async def _break_deadlocks(context: work_handlers.SweepContext) -> int:
     """Refuse runs that would wait for their own callers for ever. Gives their number."""
     # A snapshot, because rows that change between two reads could look like a circle.
     async with context.database.snapshot() as work:
@@ -198,7 +203,7 @@ _NODE = sa.and_(
 )
 
 
-class ActionRunRow(families.WorkRow, Protocol):
+class ActionRunRow(work_handlers.WorkRow, Protocol):
     """A run, and the states of the automation run and of the node that requested it."""
 
     action_id: Id
@@ -207,15 +212,15 @@ class ActionRunRow(families.WorkRow, Protocol):
     node_status: str | None
 
 
-class ActionRuns(families.WorkFamily[ActionRunRow]):
+class ActionRuns(work_handlers.WorkHandler[ActionRunRow]):
     """Runs of actions, requested by a person or by a node of an automation run."""
 
     name, kind, row = "action_runs", ACTION_RUNS, ActionRunRow
-    workflows: ClassVar = {Family.ACTION_RUN: ActionRun}
+    workflows: ClassVar = {WorkflowKind.ACTION_RUN: ActionRun}
     pinned = True
 
     @override
-    def activities(self, parts: Parts) -> families.Activities:
+    def activities(self, parts: Parts) -> work_handlers.Activities:
         steps = ActionSteps(parts.database, parts.writes, parts.effects)
         runs = ActionRunActivities(parts.database, steps)
         return {Queue.AUTOMATION: runs.all(), Queue.IO: [runs.step]}
@@ -241,45 +246,47 @@ class ActionRuns(families.WorkFamily[ActionRunRow]):
         return None if awaited else NODE_ENDED
 
     @override
-    def judge(self, row: ActionRunRow, latest: families.Execution | None) -> families.Verdict:
+    def judge(
+        self, row: ActionRunRow, latest: work_handlers.Execution | None
+    ) -> work_handlers.Verdict:
         timed_out = latest is not None and latest.status is WorkflowExecutionStatus.TIMED_OUT
         if row.automation_run_id is not None and (latest is None or timed_out):
             # The run of the node starts it and sets its time, as long as it is open itself.
-            return families.Verdict.LEAVE
+            return work_handlers.Verdict.LEAVE
         return super().judge(row, latest)
 
     @override
     async def restart(
-        self, work: UnitOfWork, row: ActionRunRow, latest: families.Execution | None
+        self, work: UnitOfWork, row: ActionRunRow, latest: work_handlers.Execution | None
     ) -> None:
         request = start_request(row.action_id, "Restarted by the reconciler")
         await lifecycle.start(
             work,
-            Family.ACTION_RUN,
+            WorkflowKind.ACTION_RUN,
             row.workspace_id,
             row.id,
             request,
-            families.next_restart(latest),
+            work_handlers.next_restart(latest),
         )
 
     @override
     async def close(
-        self, context: families.SweepContext, row: ActionRunRow, end: families.AbnormalEnd
+        self, context: work_handlers.SweepContext, row: ActionRunRow, end: work_handlers.AbnormalEnd
     ) -> bool:
-        cancelled = end.kind is families.EndKind.CANCELLED
+        cancelled = end.kind is work_handlers.EndKind.CANCELLED
         status = ActionRunStatus.CANCELLED if cancelled else ActionRunStatus.FAILED
         async with context.database.transaction() as work:
             return await abandon(work, row.workspace_id, row.id, status, end.reason)
 
 
-class RunOperations(families.WorkFamily[OperationRow]):
+class RunOperations(work_handlers.WorkHandler[OperationRow]):
     """Operations, whose executions end while they are paused."""
 
     name, kind, row = "run_operations", RUN_OPERATIONS, OperationRow
-    workflows: ClassVar = {Family.RUN_OPERATION: RunOperation}
+    workflows: ClassVar = {WorkflowKind.RUN_OPERATION: RunOperation}
 
     @override
-    def activities(self, parts: Parts) -> families.Activities:
+    def activities(self, parts: Parts) -> work_handlers.Activities:
         transactions = RunOperationActivities(parts.database)
         return {Queue.BULK: [transactions.advance, transactions.end]}
 
@@ -289,15 +296,15 @@ class RunOperations(families.WorkFamily[OperationRow]):
 
     @override
     async def restart(
-        self, work: UnitOfWork, row: OperationRow, latest: families.Execution | None
+        self, work: UnitOfWork, row: OperationRow, latest: work_handlers.Execution | None
     ) -> None:
-        await run_operation_commands.start_execution(work, row, families.next_restart(latest))
+        await run_operation_commands.start_execution(work, row, work_handlers.next_restart(latest))
 
     @override
     async def close(
-        self, context: families.SweepContext, row: OperationRow, end: families.AbnormalEnd
+        self, context: work_handlers.SweepContext, row: OperationRow, end: work_handlers.AbnormalEnd
     ) -> bool:
-        cancelled = end.kind is families.EndKind.CANCELLED
+        cancelled = end.kind is work_handlers.EndKind.CANCELLED
         status = OperationStatus.CANCELLED if cancelled else OperationStatus.FAILED
         async with context.database.transaction() as work:
             return await run_operation_commands.end_operation(work, row, status, end.reason)

@@ -1,4 +1,4 @@
-"""Registry of durable work: families, maintenance schedules, and what workers register."""
+"""Registry of durable work: handlers, maintenance schedules, and what workers register."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,83 +21,82 @@ from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSear
 from temporalio.types import MethodAsyncNoParam
 
 from activities.endings import CalledRunActivities, EndingActivities
-from activities.maintenance.families import Activities, WorkFamily
 from activities.maintenance.reconciler import Reconciler, ScheduleMaintenance
 from activities.maintenance.sweeps import RetentionActivities, UsageMaintenance
+from activities.maintenance.work_handlers import Activities, WorkHandler
 from activities.outbox.relay import Route
 from activities.parts import Parts
 from activities.schedules import ScheduleFires, Schedules
-from cli.families.background import DataSourceRuns, Deliveries, Jobs, LegacyImports, TimeEntries
-from cli.families.runs import ActionRuns, AutomationRuns, RunOperations
+from cli.work_handlers import background, runs
 from models.core.lifecycle.commands import WorkTable
-from runtime.temporal.families import Family, Queue
+from runtime.temporal.workflow_kinds import Queue, WorkflowKind
 from workflows.schedules import Maintenance, Retention, ScheduleFire
 
-Families = Sequence[type[WorkFamily[Any]]]
+Handlers = Sequence[type[WorkHandler[Any]]]
 
-FAMILIES: Families = (
-    AutomationRuns,
-    ActionRuns,
-    DataSourceRuns,
-    Jobs,
-    RunOperations,
-    LegacyImports,
-    TimeEntries,
-    Deliveries,
+HANDLERS: Handlers = (
+    runs.AutomationRuns,
+    runs.ActionRuns,
+    background.DataSourceRuns,
+    background.Jobs,
+    runs.RunOperations,
+    background.LegacyImports,
+    background.TimeEntries,
+    background.Deliveries,
 )
-"""Every family, in the order of the sweeps; a new one adds its line."""
+"""Every handler, in the order of the sweeps; a new one adds its line."""
 
 SCHEDULED = Route(ScheduleFire.__name__, Queue.AUTOMATION)
 """The workflow that every schedule starts."""
 
 
-def routes_of(families: Families) -> Mapping[Family, Route]:
+def routes_of(handlers: Handlers) -> Mapping[WorkflowKind, Route]:
     """The start of each name that goes through the outbox."""
     return {
-        name: Route(workflow.__name__, family.queue, family.standalone)
-        for family in families
-        for name, workflow in family.workflows.items()
+        name: Route(workflow.__name__, handler.queue, handler.standalone)
+        for handler in handlers
+        for name, workflow in handler.workflows.items()
     }
 
 
 def workflows_of(
-    families: Families, scheduled: Sequence[type[Any]] = (Maintenance, Retention, ScheduleFire)
+    handlers: Handlers, scheduled: Sequence[type[Any]] = (Maintenance, Retention, ScheduleFire)
 ) -> list[type[Any]]:
-    """The workflow classes of families, and the classes of workflows that schedules start."""
-    of_families = [
+    """The workflow classes of handlers, and the classes of workflows that schedules start."""
+    of_handlers = [
         workflow
-        for family in families
-        for workflow in (*family.workflows.values(), *family.children)
+        for handler in handlers
+        for workflow in (*handler.workflows.values(), *handler.children)
     ]
-    return [*of_families, *scheduled]
+    return [*of_handlers, *scheduled]
 
 
-def tables_of(families: Families) -> Mapping[Family, WorkTable]:
+def tables_of(handlers: Handlers) -> Mapping[WorkflowKind, WorkTable]:
     """The table of the rows of each name."""
-    return {name: family.kind for family in families for name in family.workflows}
+    return {name: handler.kind for handler in handlers for name in handler.workflows}
 
 
-ROUTES = routes_of(FAMILIES)
-WORKFLOWS = workflows_of(FAMILIES)
+ROUTES = routes_of(HANDLERS)
+WORKFLOWS = workflows_of(HANDLERS)
 PINNED = frozenset(
     workflow.__name__
-    for workflow in workflows_of([family for family in FAMILIES if family.pinned], ())
+    for workflow in workflows_of([handler for handler in HANDLERS if handler.pinned], ())
 )
 """The types whose executions stay with the build of the workers that began them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registrations:
-    """The activities of each queue, and the families of work that they execute."""
+    """The activities of each queue, and the kinds of work that they execute."""
 
     activities: Activities
-    families: Sequence[WorkFamily[Any]]
+    handlers: Sequence[WorkHandler[Any]]
 
 
-def registrations_of(parts: Parts, families: Families = FAMILIES) -> Registrations:
+def registrations_of(parts: Parts, handlers: Handlers = HANDLERS) -> Registrations:
     """The registrations of the workers of a process, sharing what they keep in memory."""
-    work = [family.of(parts) for family in families]
-    every = [*(family.activities(parts) for family in work), _common(parts, families)]
+    work = [handler.of(parts) for handler in handlers]
+    every = [*(handler.activities(parts) for handler in work), _common(parts, handlers)]
     every.append({Queue.AUTOMATION: _sweeps(parts, work)})
     by_queue = {queue: [one for each in every for one in each.get(queue, ())] for queue in Queue}
     by_queue[Queue.IO_OVERFLOW] = by_queue[Queue.IO]
@@ -106,12 +105,12 @@ def registrations_of(parts: Parts, families: Families = FAMILIES) -> Registratio
     return Registrations(by_queue, work)
 
 
-def _common(parts: Parts, families: Families) -> Activities:
-    """The activities of every family, of schedules, and of retention."""
+def _common(parts: Parts, handlers: Handlers) -> Activities:
+    """The activities of every handler, of schedules, and of retention."""
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
     return {
         Queue.AUTOMATION: [
-            EndingActivities(parts.database, tables_of(families)).read_end,
+            EndingActivities(parts.database, tables_of(handlers)).read_end,
             *CalledRunActivities(parts.database).all(),
             ScheduleFires(parts.database).accept,
         ],
@@ -119,11 +118,11 @@ def _common(parts: Parts, families: Families) -> Activities:
     }
 
 
-def _sweeps(parts: Parts, families: Sequence[WorkFamily[Any]]) -> list[Callable[..., Any]]:
+def _sweeps(parts: Parts, handlers: Sequence[WorkHandler[Any]]) -> list[Callable[..., Any]]:
     """Sweeps that make rows and Temporal agree again, and keep totals near the present."""
     schedules = Schedules(parts.database, parts.client, SCHEDULED)
     return [
-        Reconciler(parts.database, parts.client, families).reconcile,
+        Reconciler(parts.database, parts.client, handlers).reconcile,
         ScheduleMaintenance(parts.database, parts.client, schedules).reconcile_schedules,
         UsageMaintenance(parts.database, parts.counted_attributes).settle_usage,
     ]
@@ -147,14 +146,14 @@ class MaintenanceSchedule:
 
 MAINTENANCE_SCHEDULES = (
     MaintenanceSchedule(
-        Family.MAINTENANCE.workflow_id("reconcile"),
+        WorkflowKind.MAINTENANCE.workflow_id("reconcile"),
         Maintenance.run,
         interval=timedelta(seconds=30),
         within=timedelta(minutes=10),
         summary="Reconcile rows and executions",
     ),
     MaintenanceSchedule(
-        Family.RETENTION.workflow_id("sweep"),
+        WorkflowKind.RETENTION.workflow_id("sweep"),
         Retention.run,
         interval=timedelta(hours=1),
         within=timedelta(hours=6),

@@ -1,4 +1,4 @@
-"""A family of durable work: the table of its rows, its workflows, activities and repairs."""
+"""A kind of durable work: the table of its rows, its workflows, activities and repairs."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
 from models.core.lifecycle.rules import REPORTED_FAILURES
 from runtime.database import Database, UnitOfWork
-from runtime.temporal.families import RESTARTS_IN_MEMO, Family, Queue
+from runtime.temporal.workflow_kinds import RESTARTS_IN_MEMO, Queue, WorkflowKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ MOST_RESTARTS = 3
 Activities = Mapping[Queue, Sequence[Callable[..., Any]]]
 
 Extra = Callable[[], Awaitable[int]]
-"""A further repair of a family; gives how often it was made."""
+"""A further repair of a handler; gives how often it was made."""
 
 
 class Verdict(StrEnum):
@@ -141,7 +141,7 @@ class SweepContext:
 
 
 class WorkRow(Protocol):
-    """The columns that a row of every family has."""
+    """The columns that a row of every handler has."""
 
     id: Id
     workspace_id: Id
@@ -156,10 +156,10 @@ def next_restart(latest: Execution | None) -> int:
     return 1 if latest is None else latest.restarts + 1
 
 
-class WorkFamily(Generic[RowT]):
-    """A family whose rows are started, executed and closed the plain way; others override.
+class WorkHandler(Generic[RowT]):
+    """A handler whose rows are started, executed and closed the plain way; others override.
 
-    Everything that the platform does with a family follows from this (`cli/families`).
+    Everything that the platform does with a handler follows from this (`cli/work_handlers`).
     """
 
     name: str
@@ -167,7 +167,7 @@ class WorkFamily(Generic[RowT]):
     kind: WorkTable
     row: type[RowT]
     """The class whose attributes are the columns that `rows` selects."""
-    workflows: ClassVar[Mapping[Family, type[Any]]]
+    workflows: ClassVar[Mapping[WorkflowKind, type[Any]]]
     """The workflow of each name whose executions have their rows in the table."""
     children: ClassVar[Sequence[type[Any]]] = ()
     """The workflows that those start as parts of themselves."""
@@ -184,7 +184,7 @@ class WorkFamily(Generic[RowT]):
 
     @classmethod
     def of(cls, parts: Parts) -> Self:
-        """The family in a process with these parts."""
+        """The handler in a process with these parts."""
         del parts
         return cls()
 
@@ -197,9 +197,9 @@ class WorkFamily(Generic[RowT]):
         return sa.select(self.kind.table)
 
     def workflow_id(self, row: RowT) -> str:
-        """The id of a row's execution: mostly of the one name that the family has, and the row."""
-        (family,) = self.workflows
-        return family.workflow_id(row.id)
+        """The id of a row's execution: mostly of the one name that the handler has, and the row."""
+        (handler,) = self.workflows
+        return handler.workflow_id(row.id)
 
     async def describe(self, client: Client, row: RowT) -> Execution | None:
         """The execution of a row; None when Temporal knows of none."""

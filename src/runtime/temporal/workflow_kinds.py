@@ -1,6 +1,6 @@
-"""Families of durable work: the names Temporal knows, bounds, queues, attributes, memos (ADR 0074).
+"""Workflow kinds: the names Temporal knows, bounds, queues, attributes, memos (ADR 0074).
 
-A command names a family; only the worker knows its workflow (`cli/families`).
+A command names a workflow kind; only the worker knows its workflow (`cli/work_handlers`).
 """
 
 import uuid
@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The work of a family that a workspace has at most; None for no bound.
+    """The work of a workflow kind that a workspace has at most; None for no bound.
 
     More than `running` waits in the outbox, more than `open` is refused. For automation runs the
     operator sets `running` by `WORKSPACE_RUNNING_CAP`. Legacy imports, which belong to no
@@ -32,12 +32,12 @@ BOUNDED_BY_CHANGES = Bounds(running=2)
 """Of what a change brings with it, which is bounded itself: refusing it would refuse the change."""
 
 
-class Family(StrEnum):
+class WorkflowKind(StrEnum):
     """One kind of durable work; the value is the first part of its workflow id."""
 
     bounds: Bounds
 
-    def __new__(cls, name: str, bounds: Bounds = UNBOUNDED) -> "Family":
+    def __new__(cls, name: str, bounds: Bounds = UNBOUNDED) -> "WorkflowKind":
         member = str.__new__(cls, name)
         member._value_ = name
         member.bounds = bounds

@@ -1,4 +1,4 @@
-"""A family of durable work is one object: its start, end, repairs and overview follow from it."""
+"""A kind of durable work is one object: its start, end, repairs and overview follow from it."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -29,20 +29,20 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from typing_extensions import override
 
 from activities.endings import CLOSED
-from activities.maintenance.families import (
+from activities.maintenance.reconciler import Reconciler
+from activities.maintenance.work_handlers import (
     AbnormalEnd,
     Activities,
     EndKind,
     Execution,
     SweepContext,
-    WorkFamily,
+    WorkHandler,
     WorkRow,
     next_restart,
 )
-from activities.maintenance.reconciler import Reconciler
 from activities.outbox.relay import ExecutionDeliveries
 from activities.parts import Parts
-from cli.families.registry import Registrations, registrations_of, routes_of, workflows_of
+from cli.work_handlers.registry import Registrations, registrations_of, routes_of, workflows_of
 from models.core.lifecycle import commands as lifecycle
 from models.core.lifecycle.commands import WorkTable
 from models.core.lifecycle.rules import Lifecycle
@@ -52,15 +52,15 @@ from runtime.ids import new_id
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
-from runtime.temporal.families import Family, Queue
 from runtime.temporal.outbox import Intent, StartRequest, outbox
+from runtime.temporal.workflow_kinds import Queue, WorkflowKind
 from tests.support.engine import KEYS, PERIODS, RUNNING_CAP
 from tests.support.patience import eventually
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=10)]
 
-FAMILY = Family.RETENTION
-"""Any family that has no table: the outbox carries its name, and all else here does without it."""
+WORKFLOW_KIND = WorkflowKind.RETENTION
+"""Any kind that has no table: the outbox carries its name, and all else does without it."""
 WORKSPACE = uuid.uuid4()
 REQUEST: StartRequest = {"summary": "Errand", "resourceId": str(WORKSPACE)}
 
@@ -96,7 +96,7 @@ ERRANDS = WorkTable(
             Status.STOPPED: frozenset(),
         }
     ),
-    family=FAMILY,
+    workflow_kind=WORKFLOW_KIND,
 )
 
 
@@ -142,9 +142,9 @@ class Errand:
 # ---- the one object
 
 
-class ErrandFamily(WorkFamily[WorkRow]):
+class ErrandHandler(WorkHandler[WorkRow]):
     name, kind, row = "errands", ERRANDS, WorkRow
-    workflows: ClassVar = {FAMILY: Errand}
+    workflows: ClassVar = {WORKFLOW_KIND: Errand}
     queue: ClassVar[Any] = f"errands-{uuid.uuid4().hex}"
 
     @override
@@ -154,7 +154,7 @@ class ErrandFamily(WorkFamily[WorkRow]):
     @override
     async def restart(self, work: UnitOfWork, row: WorkRow, latest: Execution | None) -> None:
         restarts = next_restart(latest)
-        await lifecycle.start(work, FAMILY, row.workspace_id, row.id, REQUEST, restarts)
+        await lifecycle.start(work, WORKFLOW_KIND, row.workspace_id, row.id, REQUEST, restarts)
 
     @override
     async def close(self, context: SweepContext, row: WorkRow, end: AbnormalEnd) -> bool:
@@ -185,31 +185,31 @@ class Errands:
         async with self.database.transaction() as work:
             row = {"id": errand_id, "workspace_id": WORKSPACE}
             if await lifecycle.accept(work, ERRANDS, row):
-                await lifecycle.start(work, FAMILY, WORKSPACE, errand_id, REQUEST)
+                await lifecycle.start(work, WORKFLOW_KIND, WORKSPACE, errand_id, REQUEST)
         return errand_id
 
     async def cancel(self, errand_id: UUID) -> None:
         async with self.database.transaction() as work:
             if await lifecycle.finish(work, ERRANDS, [errand_id], Status.STOPPED):
-                await lifecycle.cancel_executions(work, FAMILY, WORKSPACE, [errand_id])
+                await lifecycle.cancel_executions(work, WORKFLOW_KIND, WORKSPACE, [errand_id])
 
     async def row(self, errand_id: UUID) -> Any:
         async with self.database.transaction() as work:
             return await work.first(select(ERRAND).where(ERRAND.c.id == errand_id))
 
     async def intents(self, *, lose: bool = False) -> list[str]:
-        """What the outbox holds of this family; it is delivered, or lost."""
+        """What the outbox holds of this kind; it is delivered, or lost."""
         async with self.database.transaction() as work:
             taken = delete(outbox).where(outbox.c.workspace_id == WORKSPACE).returning(outbox)
             rows: list[Any] = sorted(await work.rows(taken), key=lambda row: row.id)
-        deliveries = ExecutionDeliveries(self.client, routes_of([ErrandFamily])).by_intent()
+        deliveries = ExecutionDeliveries(self.client, routes_of([ErrandHandler])).by_intent()
         for row in rows if not lose else ():
             await deliveries[Intent(row.intent)](row)
         return [row.intent for row in rows]
 
     async def sweep(self) -> dict[str, int]:
-        families = self.registrations.families
-        reconciler = Reconciler(self.database, self.client, families, grace=timedelta())
+        handlers = self.registrations.handlers
+        reconciler = Reconciler(self.database, self.client, handlers, grace=timedelta())
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, started_time=datetime.now(UTC))
         return await environment.run(reconciler.reconcile)
@@ -225,29 +225,29 @@ class Errands:
         """The end of its row, as an execution asks for it that finds the row closed."""
         activities = self.registrations.activities[Queue.AUTOMATION]
         (read_end,) = (each for each in activities if each.__name__ == "read_end")
-        return str(await read_end(FAMILY.workflow_id(errand_id)))
+        return str(await read_end(WORKFLOW_KIND.workflow_id(errand_id)))
 
     def execution(self, errand_id: UUID) -> WorkflowHandle[Any, Any]:
-        return self.client.get_workflow_handle(FAMILY.workflow_id(errand_id))
+        return self.client.get_workflow_handle(WORKFLOW_KIND.workflow_id(errand_id))
 
 
 @pytest_asyncio.fixture
 async def errands(own_database: Database, temporal: WorkflowEnvironment) -> AsyncIterator[Errands]:
-    """The family, without a worker."""
+    """The handler, without a worker."""
     async with own_database.transaction() as work:
         await work.execute(CreateTable(ERRAND, if_not_exists=True))
         await work.execute(delete(ERRAND))
     async with OutboundClient(OutboundPolicy.from_entries(())) as outbound:
         store = ObjectStore("memory://")
         parts = Parts(own_database, temporal.client, outbound, KEYS, store, PERIODS, RUNNING_CAP)
-        yield Errands(parts, registrations_of(parts, [ErrandFamily]))
+        yield Errands(parts, registrations_of(parts, [ErrandHandler]))
 
 
 def worker(errands: Errands) -> Worker:
     return Worker(
         errands.client,
-        task_queue=ErrandFamily.queue,
-        workflows=workflows_of([ErrandFamily]),
+        task_queue=ErrandHandler.queue,
+        workflows=workflows_of([ErrandHandler]),
         activities=errands.registrations.activities[Queue.AUTOMATION],
         workflow_runner=UnsandboxedWorkflowRunner(),
     )

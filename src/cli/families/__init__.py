@@ -1,1 +1,0 @@
-"""The families of durable work, one in each file, and what a worker derives from them."""
