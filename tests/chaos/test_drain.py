@@ -72,6 +72,7 @@ cli.worker_process.handler_registry.ensure_schedule = ensure_schedule
 )
 
 
+@pytest.mark.long
 async def test_a_relay_that_is_woken_as_it_is_stopped_stops(idle: Engine) -> None:
     deliveries = ExecutionDeliveries(idle.client, ROUTES).by_intent()
     relay = Relay(idle.database, deliveries, RunStarts())

@@ -123,6 +123,7 @@ async def test_a_chunk_that_breaks_is_repeated(jobs: Jobs) -> None:
     assert jobs.counting.calls == [0, 1, 1, 1, 2]
 
 
+@pytest.mark.long
 async def test_a_refusal_takes_the_job_back_and_is_remembered(jobs: Jobs) -> None:
     jobs.counting.raises = {3: [ConflictError("Somebody else was faster.")]}
     row = await jobs.ended(await jobs.accept(5))

@@ -76,6 +76,7 @@ async def test_a_lost_event_is_signalled_again(engine: Engine) -> None:
     assert (await sweep(engine))["resent"] == 0
 
 
+@pytest.mark.long
 async def test_a_lost_decision_is_signalled_again(engine: Engine) -> None:
     decider = await member(engine)
     automation_id, run_id = await waiting(engine, approval(decider))
@@ -156,6 +157,7 @@ async def called_runs(engine: Engine, run_id: UUID) -> list[Any]:
         return list(await work.rows(statement))
 
 
+@pytest.mark.long
 async def test_a_called_run_is_signalled_its_slot_again(engine: Engine) -> None:
     limit = {"kind": "automation_called", "concurrency": {"limit": 1}}
     inner = await engine.publish(graph(node("hold", "delay", seconds=600)), triggerConfig=limit)

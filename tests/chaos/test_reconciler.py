@@ -87,6 +87,7 @@ async def cancel_in_temporal(handle: WorkflowHandle[Any, Any]) -> None:
     await handle.cancel()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fate", "status", "error"),
     [

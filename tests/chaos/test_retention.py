@@ -214,6 +214,7 @@ async def test_objects_go_with_their_last_file(engine: Engine, space: Space, obj
     assert places[0] not in await ids_of(space, item)
 
 
+@pytest.mark.long
 async def test_the_schedule_sweeps_every_hour(engine: Engine) -> None:
     schedule = (await engine.client.get_schedule_handle(RETENTION).describe()).schedule
     (every,) = schedule.spec.intervals

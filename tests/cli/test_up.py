@@ -175,6 +175,7 @@ def test_a_ready_platform_says_how_to_reach_it(up: Up) -> None:
         assert answer.status_code == 200, answer.text
 
 
+@pytest.mark.long
 def test_a_second_start_beside_it_is_refused(up: Up) -> None:
     second = command("up", f"--state-dir={up.directory}", "--port=0")
     assert second.returncode == 1
@@ -374,6 +375,7 @@ def test_a_link_signs_the_owner_in(up: Up, directory: Path) -> None:
     assert "No platform is running in" in nowhere.stderr
 
 
+@pytest.mark.long
 def test_a_start_clears_up_and_continues_and_a_stop_leaves_nothing(
     up: Up, directory: Path, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -100,6 +100,7 @@ def reading() -> Json:
     }
 
 
+@pytest.mark.long
 async def test_ids_that_change_are_read_by_their_new_name(page: Page, server: Server) -> None:
     await page.open(f"{server.url}/sign-in")
     content = reading()

@@ -235,6 +235,7 @@ async def test_an_answer_that_does_not_come_is_asked_for_again(
     assert await page.evaluate("document.getElementById('error').hidden")
 
 
+@pytest.mark.long
 async def test_a_run_of_others_is_refused_in_words(
     page: Page, server: Server, automations: Person, foreign: Space
 ) -> None:

@@ -81,6 +81,7 @@ def test_a_call_over_its_bounds_fails_and_the_next_one_is_answered(
     assert int(processes.call(pid, b"")) != os.getpid()
 
 
+@pytest.mark.long
 def test_a_child_answers_many_calls_and_yields_to_everybody(processes: BoundedProcesses) -> None:
     assert processes.call(pid, b"") == processes.call(pid, b"")
     assert int(processes.call(niceness, b"")) == min(os.nice(0) + 10, 19)
@@ -104,6 +105,7 @@ def test_an_error_of_the_function_is_raised(processes: BoundedProcesses) -> None
         processes.call(fail, b"")
 
 
+@pytest.mark.long
 def test_a_child_that_was_killed_is_replaced(processes: BoundedProcesses) -> None:
     gone = int(processes.call(pid, b""))
     os.kill(gone, signal.SIGKILL)

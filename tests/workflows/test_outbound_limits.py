@@ -149,6 +149,7 @@ async def _held_back(engine: Engine, serve: Serve, runs: int) -> tuple[Id, Id, l
     return limit_id, calling.id, waiting
 
 
+@pytest.mark.long
 async def test_calls_that_wait_go_by_a_changed_limit(engine: Engine, serve: Serve) -> None:
     engine = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     limit_id, automation_id, waiting = await _held_back(engine, serve, 6)
@@ -171,6 +172,7 @@ async def test_calls_that_wait_go_when_the_limit_is_removed(engine: Engine, serv
     assert await _waiting(engine) == 0
 
 
+@pytest.mark.long
 async def test_a_cancelled_run_leaves_its_line(engine: Engine, serve: Serve) -> None:
     engine = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     limit_id, automation_id, (given_up, patient) = await _held_back(engine, serve, 2)

@@ -103,6 +103,7 @@ async def test_contents_are_read(s3: S3Adapter, given: ProviderAccess, tmp_path:
     assert folder.surface_kind.value == "folder"
 
 
+@pytest.mark.long
 async def test_a_folder_is_watched_with_all_below_it(s3: S3Adapter, given: ProviderAccess) -> None:
     top, reports = named("folder", "x").model_copy(update={"external_id": ""}), "Reports"
     folder = await s3.describe(given, named("folder", reports))

@@ -136,6 +136,7 @@ async def large(
     return run, changed, removed, new
 
 
+@pytest.mark.long
 async def test_a_large_run_is_undone_step_by_step(
     client: Client,
     automation: UndoneAutomation,

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+import pytest
 from sqlalchemy import func, select, update
 
 from models.content.files.commands import purge_trash
@@ -50,6 +51,7 @@ async def test_a_paused_automation_is_purged_with_its_pauses(client: Client, spa
     assert await left(space) == [1, 1, 0], "the pause of the workspace, and the run of the other"
 
 
+@pytest.mark.long
 async def test_a_paused_workspace_is_purged_with_all_that_rests(
     client: Client, space: Space, foreign: Space
 ) -> None:

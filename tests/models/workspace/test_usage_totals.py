@@ -91,6 +91,7 @@ async def test_a_total_of_another_month_counts_for_nothing(space: Space) -> None
     assert await counted(space, after) == 1
 
 
+@pytest.mark.long
 async def test_runs_are_counted_too(space: Space) -> None:
     version = await make_automation(space)
     async with space.database.transaction() as work:

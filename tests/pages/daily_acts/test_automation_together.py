@@ -50,6 +50,7 @@ def labelled(content: Json, **labels: str) -> Json:
     return {**content, "nodes": nodes}
 
 
+@pytest.mark.long
 async def test_changes_of_both_are_in_one_document(page: Page, server: Server) -> None:
     await page.open(f"{server.url}/sign-in")
     base = small()

@@ -46,6 +46,7 @@ async def under_way(engine: Engine, serve: Serve, **fields: Any) -> tuple[Id, Id
 # ---- of a node
 
 
+@pytest.mark.long
 async def test_the_run_of_a_node_is_a_child_and_the_node_runs_meanwhile(
     engine: Engine, serve: Serve
 ) -> None:
@@ -57,6 +58,7 @@ async def test_the_run_of_a_node_is_a_child_and_the_node_runs_meanwhile(
     await engine.cancel(automation_id, run_id)
 
 
+@pytest.mark.long
 async def test_cancel_closes_the_run_of_the_action_in_its_own_transaction(
     engine: Engine, serve: Serve
 ) -> None:

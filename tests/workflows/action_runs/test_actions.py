@@ -56,6 +56,7 @@ async def count(engine: Engine, database_id: Id, title: str) -> int:
 # ---- by themselves
 
 
+@pytest.mark.long
 async def test_an_action_has_one_step(engine: Engine) -> None:
     run = await act(engine, "transform", {"name": "Ada"}, output={"hello": INPUT})
     assert (run.status, run.error, run.result) == ("succeeded", None, {"hello": "Ada"})

@@ -206,6 +206,7 @@ async def test_answers_are_held_against_the_form(
     assert by_node(run)["ask"].output["data"] == {"reason": "Incomplete."}
 
 
+@pytest.mark.long
 async def test_answers_of_several_people_are_put_together(engine: Engine) -> None:
     people = [await member(engine) for _ in range(2)]
     place = await waiting(engine, approval(*people, required=2, form=FORM))

@@ -79,6 +79,7 @@ async def is_waiting(engine: Engine, automation_id: UUID, run_id: UUID) -> None:
     await engine.until(automation_id, run_id, lambda run: run.status == "waiting")
 
 
+@pytest.mark.long
 async def test_a_run_without_a_slot_is_queued_until_one_ends(engine: Engine) -> None:
     automation_id = await limited(engine, holding())
     first, second, third = [await engine.start(automation_id) for _ in range(3)]
@@ -97,6 +98,7 @@ async def test_a_run_without_a_slot_is_queued_until_one_ends(engine: Engine) -> 
     await engine.cancel(automation_id, third)
 
 
+@pytest.mark.long
 async def test_runs_are_admitted_in_the_order_in_which_they_were_asked_for(
     engine: Engine,
 ) -> None:
@@ -148,6 +150,7 @@ async def test_a_cancelled_run_leaves_the_queue(engine: Engine) -> None:
     assert (await row(engine, second)).started_at is None
 
 
+@pytest.mark.long
 async def test_keys_have_slots_of_their_own(engine: Engine) -> None:
     automation_id = await limited(
         engine, holding(), keyExpression="trigger.?customer.orValue(null)"
@@ -328,6 +331,7 @@ async def test_a_hundred_at_once_never_hold_more_than_there_are(engine: Engine) 
     assert max(counts) == 3
 
 
+@pytest.mark.long
 async def test_a_run_that_would_wait_for_itself_is_refused(engine: Engine) -> None:
     outer = await limited(engine, short())
     inner = await engine.publish(
@@ -381,6 +385,7 @@ async def called_by(engine: Engine, automation_id: UUID, run_id: UUID) -> UUID:
     return UUID(str(child.id))
 
 
+@pytest.mark.long
 async def test_a_call_and_the_cancel_of_its_run_do_not_wait_for_each_other(
     engine: Engine,
 ) -> None:

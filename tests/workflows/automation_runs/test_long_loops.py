@@ -219,6 +219,7 @@ async def all_ended(engine: Engine, run_id: Id) -> None:
     await eventually(are_ended, what="the end of all executions")
 
 
+@pytest.mark.long
 async def test_cancel_of_a_quick_loop(engine: Engine, table: Id) -> None:
     automation = await engine.publish(
         around(

@@ -214,6 +214,7 @@ async def test_a_failed_item_with_a_way_out_has_not_failed(engine: Engine) -> No
     assert outputs(run, "oops") == {"loop:1": "oops"}
 
 
+@pytest.mark.long
 async def test_many_failures_are_listed_in_part(engine: Engine) -> None:
     run = await engine.run(
         around(step("body", binding("expression", "[1][index + 9]")), onItemError="continue"),
@@ -304,6 +305,7 @@ async def test_loops_run_inside_loops(engine: Engine, serve: Serve, kind: str) -
     }
 
 
+@pytest.mark.long
 async def test_a_failure_climbs_through_nested_loops(engine: Engine) -> None:
     run = await engine.run(
         graph(

@@ -37,6 +37,7 @@ async def by_url(engine: Engine, path: str, **data: Any) -> int:
         return await commands.resume_by_url(work, address, data)
 
 
+@pytest.mark.long
 async def test_an_event_resumes_every_node_that_waits_for_it(engine: Engine) -> None:
     content = event(eventKey={"type": "template", "value": "paid-{{trigger.order}}"})
     places = [await waiting(engine, content, {"order": 7}) for _ in range(3)]

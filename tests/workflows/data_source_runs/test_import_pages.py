@@ -74,6 +74,7 @@ async def finished(visitor: Visitor, path: str) -> str:
     return text
 
 
+@pytest.mark.long
 async def test_a_file_becomes_a_database_as_its_columns_are_mapped(
     client: Client, space: Space, owner: Visitor
 ) -> None:
@@ -132,6 +133,7 @@ async def test_rows_go_to_fields_that_are_there_and_to_a_new_one(
     ]
 
 
+@pytest.mark.long
 async def test_rows_are_counted_by_their_keys_before_the_import(
     client: Client, space: Space, owner: Visitor
 ) -> None:
@@ -166,6 +168,7 @@ async def test_rows_are_counted_by_their_keys_before_the_import(
     }
 
 
+@pytest.mark.long
 async def test_another_sheet_is_read(space: Space, owner: Visitor) -> None:
     book, written = Workbook(), io.BytesIO()
     for title, name in (("First", "Tea"), ("Second", "Milk")):
@@ -184,6 +187,7 @@ async def test_another_sheet_is_read(space: Space, owner: Visitor) -> None:
     assert "Choose another file" in await shown(owner, nowhere.headers["location"])
 
 
+@pytest.mark.long
 async def test_the_widest_file_is_a_light_page(space: Space, owner: Visitor) -> None:
     names = ",".join(f"Column number {n}" for n in range(200))
     row = ",".join(f"value {n}" for n in range(200))
@@ -254,6 +258,7 @@ async def test_the_api_previews_what_it_imports(
         assert await work.scalar(kept) == 0
 
 
+@pytest.mark.long
 async def test_a_source_is_previewed_before_it_is_there_and_after(
     client: Client, space: Space, owner: Visitor, serve: Serve
 ) -> None:

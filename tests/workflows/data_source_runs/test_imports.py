@@ -109,6 +109,7 @@ async def test_a_mapping_says_what_columns_become(client: Client, importing: Any
     ]
 
 
+@pytest.mark.long
 async def test_a_workbook_keeps_its_types(client: Client, importing: Any) -> None:
     content = sheet(["Name", "Count", "Zip"], ["a", 1.5, "007"], ["b", 2, "12"])
     result = (await importing(content, "xlsx")).json()["data"]
@@ -354,6 +355,7 @@ async def test_a_preview_counts_what_cannot_be_stored_as_the_import_does(
     assert shown["skippedCells"] == imported["skippedCells"] == 1
 
 
+@pytest.mark.long
 async def test_the_file_and_credentials_of_an_import_do_not_outlive_it(
     client: Client, space: Space, importing: Any, serve: Serve
 ) -> None:
@@ -379,6 +381,7 @@ async def test_the_file_and_credentials_of_an_import_do_not_outlive_it(
     assert not any("content" in row.plan["config"] for row in plans)
 
 
+@pytest.mark.long
 async def test_a_replacement_leaves_its_own_rows(importing: Any, client: Client) -> None:
     made = (await importing("name\nOld\n", "csv")).json()["data"]
     into = {"targetDatabaseId": made["databaseId"], "mode": "replace"}

@@ -202,6 +202,7 @@ async def test_the_same_bytes_are_not_read_again(
     assert counts(await goods_of.refresh()) == (2, 0, 1, 0, 0), "other bytes are other rows"
 
 
+@pytest.mark.long
 async def test_new_records_are_numbered_as_their_rows_stand(
     source: Callable[..., Awaitable[Source]],
 ) -> None:
@@ -216,6 +217,7 @@ async def test_new_records_are_numbered_as_their_rows_stand(
     assert serials == {"c": 1, "a": 2, "e": 3, "b": 4, "d": 5}
 
 
+@pytest.mark.long
 async def test_the_newest_run_is_reverted(source: Any) -> None:
     goods_of = await source(removalGuardPercent=100)
     goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)))

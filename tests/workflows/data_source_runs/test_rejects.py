@@ -66,6 +66,7 @@ async def rejects(client: Client, space: Space, import_id: str, query: str = "")
     return answer.json()["data"]
 
 
+@pytest.mark.long
 async def test_a_file_is_read_as_its_rows_suggest(client: Client, call: Any) -> None:
     seen = await call("imports/preview", FILE)
     kinds = {one["sourcePath"]: one["kind"] for one in seen["columns"]}
@@ -157,6 +158,7 @@ async def test_rejects_are_a_file_that_no_spreadsheet_runs(
     assert refused.status_code == 400
 
 
+@pytest.mark.long
 async def test_a_target_is_what_a_preview_checks_against(
     client: Client, space: Space, call: Any
 ) -> None:
@@ -175,6 +177,7 @@ async def test_a_target_is_what_a_preview_checks_against(
     ]
 
 
+@pytest.mark.long
 async def test_a_limited_number_of_rejects_is_kept_and_all_are_counted(
     client: Client, space: Space, call: Any
 ) -> None:
@@ -193,6 +196,7 @@ async def test_a_limited_number_of_rejects_is_kept_and_all_are_counted(
     assert (await rejects(client, space, made["importId"]))["skippedCells"] > MAX_REJECTIONS
 
 
+@pytest.mark.long
 async def test_a_data_source_keeps_what_its_last_run_left_out(
     client: Client, space: Space, serve: Serve
 ) -> None:

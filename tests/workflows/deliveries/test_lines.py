@@ -155,6 +155,7 @@ async def test_workers_that_start_at_once_start_once(client: Client, space: Spac
     assert all(row.executions - row.attempts in {0, 1} for row in found)
 
 
+@pytest.mark.long
 async def test_a_workspace_has_a_limited_number_of_executions(
     client: Client, space: Space, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +183,7 @@ async def test_a_workspace_has_a_limited_number_of_executions(
         assert log["status"] == "delivered"
 
 
+@pytest.mark.long
 async def test_a_deleted_endpoint_leaves_no_line(client: Client, space: Space) -> None:
     endpoint = await create(client, space, closed_port())
     await happen(space, 8)

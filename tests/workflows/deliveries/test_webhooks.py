@@ -157,6 +157,7 @@ async def test_an_endpoint_that_does_not_answer_is_sent_no_more_than_it_can_hold
     assert len({one["eventId"] for one in found}) == 5
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_soon")
 async def test_it_is_tried_again_under_the_same_id(
     client: Client, space: Space, serve: Serve

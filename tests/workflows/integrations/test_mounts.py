@@ -130,6 +130,7 @@ async def test_a_deleted_mount_goes_to_the_trash_with_its_entries(demo: Demo) ->
     assert (await demo.client.get(f"/v1/items/{found['travel'].item_id}")).status_code == 404
 
 
+@pytest.mark.long
 async def test_a_due_time_brings_a_mount_in_step(demo: Demo, engine: Engine) -> None:
     mount_id = (await demo.does("mount", "handbook", recursive=True))["mount"]["id"]
     await demo.synced(mount_id)

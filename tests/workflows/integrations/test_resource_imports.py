@@ -293,6 +293,7 @@ async def test_forms_become_forms(demo: Demo) -> None:
     assert (refused.status_code, refused.json()["error"]) == (422, "unsupported")
 
 
+@pytest.mark.long
 async def test_a_connection_fills_imports_and_previews(demo: Demo) -> None:
     resource = {
         "externalType": "table",

@@ -81,6 +81,7 @@ async def results(space: Space, change: Json) -> tuple[Json, list[Json], UUID]:
     return source, [row.config for row in actions], job_id
 
 
+@pytest.mark.long
 async def test_they_are_used_and_shown_nowhere(
     client: Client, space: Space, engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -44,6 +44,7 @@ async def test_a_model_drafts_and_its_draft_is_made_well_formed(
     assert BAKERY["description"] in server.requests[0].body
 
 
+@pytest.mark.long
 async def test_without_an_answer_rules_draft(client: Client, space: Space, serve: Serve) -> None:
     by_rules = read(await client.post(DRAFT, json=BAKERY))
     for answer in (streamed("A poem"), reply(500, "broken"), streamed('{"nodes": []}')):

@@ -81,6 +81,7 @@ async def test_the_creator_of_a_run_is_notified_of_its_review_and_its_end(
     assert bodies[3] == broken["errors"][0]
 
 
+@pytest.mark.long
 async def test_a_run_goes_with_what_was_kept_of_its_bundle(
     admin: Administrator, engine: Engine
 ) -> None:

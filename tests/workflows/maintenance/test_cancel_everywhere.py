@@ -219,6 +219,7 @@ async def test_a_run_is_cancelled_without_the_runs_it_does_not_wait_for(engine: 
     await engine.cancel(called, free.id)
 
 
+@pytest.mark.long
 async def test_a_called_run_in_line_for_a_slot_goes_with_its_caller(engine: Engine) -> None:
     limits = {"kind": "automation_called", "concurrency": {"limit": 1}}
     shape = then_next(node("hold", "delay", seconds=3_600))

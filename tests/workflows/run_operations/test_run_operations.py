@@ -89,6 +89,7 @@ async def test_a_retry_repeats_what_failed_and_reuses_the_rest(
     assert (len(well.requests), len(ill.requests)) == (1, 2)
 
 
+@pytest.mark.long
 async def test_a_paused_operation_continues_in_another_execution(engine: Engine) -> None:
     automation = await engine.publish(QUICK)
     runs = await failed_runs(engine, automation.id, 3)
@@ -113,6 +114,7 @@ async def test_a_paused_operation_continues_in_another_execution(engine: Engine)
     assert await engine.client.get_workflow_handle(second).result() == "succeeded"
 
 
+@pytest.mark.long
 async def test_a_cancel_ends_the_execution_and_what_is_done_stays(engine: Engine) -> None:
     automation = await engine.publish(DAY)
     runs = [await engine.start(automation.id) for _ in range(3)]
@@ -139,6 +141,7 @@ async def test_a_cancel_ends_the_execution_and_what_is_done_stays(engine: Engine
     assert counts(await ended(engine, rest)) == ("succeeded", 2, 2, 0, 0)
 
 
+@pytest.mark.long
 async def test_waiting_runs_are_given_an_event(engine: Engine) -> None:
     content = event(eventKey="bulk", filter="data.n > 1")
     places = [await waiting(engine, content) for _ in range(3)]

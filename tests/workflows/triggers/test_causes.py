@@ -161,6 +161,7 @@ async def changed(goods: Listening, record_id: Id, change: Change, number: int) 
     await goods.set(record_id, replace(goods.actor, principal=principal), **named)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 async def test_the_outcome_of_every_change_is_its_planted_cause(
     goods: Listening, seed: int
@@ -211,6 +212,7 @@ def calling(automation_id: object) -> Json:
     return graph({"id": "call", "kind": "call_automation", "config": config})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("caller", ["automation", "action"])
 async def test_the_outcome_of_every_call_is_its_planted_cause(
     goods: Listening, engine: Engine, caller: str
@@ -232,6 +234,7 @@ async def test_the_outcome_of_every_call_is_its_planted_cause(
             assert await told(goods, called.id) == Counter(expected[: place + 1]), name
 
 
+@pytest.mark.long
 async def test_a_call_at_the_end_of_a_chain_is_a_loop(goods: Listening, engine: Engine) -> None:
     engine = replace(engine, actor=goods.actor)
     again = {"type": "trigger", "value": "self"}

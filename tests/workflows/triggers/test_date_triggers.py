@@ -152,6 +152,7 @@ async def test_days_are_answered_in_their_zone_after_any_downtime(goods: Listeni
     assert await fired(goods, subscriber) == expected
 
 
+@pytest.mark.long
 async def test_a_system_moment_is_answered_like_any_other(goods: Listening) -> None:
     subscriber = await goods.automation("record_date_reached", fieldKey="born")
     made = await goods.create("A")

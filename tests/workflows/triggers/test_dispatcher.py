@@ -141,6 +141,7 @@ async def runs(goods: Listening, automation_id: Any) -> int:
         return int(await work.scalar(counted))
 
 
+@pytest.mark.long
 async def test_an_event_that_cannot_be_dispatched_is_dropped_after_ten_attempts(
     goods: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,6 +150,7 @@ async def source(goods: Listening) -> Id:
         return (await create_data_source(work, goods.actor, body)).id
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("config", "heard"),
     [

@@ -78,6 +78,7 @@ PLANTED: Mapping[str, Planted] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 async def test_the_reason_of_every_change_is_the_one_that_was_planted(
     goods: Listening, seed: int

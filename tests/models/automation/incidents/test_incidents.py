@@ -121,6 +121,7 @@ async def _undone(space: Space) -> None:
         raise RuntimeError("grouped" if await group_failures(work) >= 30 else "left")
 
 
+@pytest.mark.long
 async def test_its_author_is_notified_when_it_opens_grows_tenfold_and_closes(space: Space) -> None:
     version = await make_automation(space)
     for size in (1, 1, 8, 1, 88, 1, 30):

@@ -218,6 +218,7 @@ async def copied(client: Client, space: Space, trade: Trade) -> tuple[Json, Json
     return sources, copies
 
 
+@pytest.mark.long
 async def test_relations_within_lead_to_the_copies_and_others_to_the_same(
     client: Client, space: Space, trade: Trade
 ) -> None:

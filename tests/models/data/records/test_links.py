@@ -281,6 +281,7 @@ async def test_parallel_links_to_one_record_are_all_kept(
     assert sorted(await linked(client, project, "tasks")) == sorted(made)
 
 
+@pytest.mark.long
 async def test_a_list_costs_the_same_statements_for_any_number_of_records(
     client: Client, projects: str, tasks: str, sent: list[Any]
 ) -> None:
