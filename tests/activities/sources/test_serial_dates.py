@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from activities.sources.readers.opening import open_table
-from activities.sources.readers.workbook_xml import Shown, is_odd, serial, shown_by
 from models.data.fields.rules.fields import FieldKind, FieldSpec
+from models.sources.tabular.rules.cells import Shown, is_odd, serial, shown_by
 from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.conversion import converter
 from models.sources.tabular.rules.formats import Conventions
