@@ -55,6 +55,11 @@ def pytest_configure() -> None:
     gc.disable()
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name bytes by their number: what is made of them may differ from process to process."""
+    return f"{len(val)} bytes" if isinstance(val, bytes) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files that take longest first, so that all processes end at about the same time.
 
