@@ -1,27 +1,125 @@
-"""The commands of `workspace`, and the functions of commands that only print a text."""
+"""The commands of `workspace`, and the functions of commands that only print a text.
 
+A command is imported when it is called: the help needs none of them.
+"""
+
+import gc
 import inspect
 import json
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version as release_of
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
+from typing_extensions import override
 
-from cli.client.events import events
-from cli.client.impact import impact
-from cli.client.import_commands import import_file, legacy_import, refresh
-from cli.client.incidents import incidents
-from cli.client.profiles import profile
-from cli.client.runs import runs
-from cli.convert.command import convert
-from cli.deploy.command import deploy
-from cli.doctor import doctor
-from cli.processes import api, demo, migrate, status, stop, up, worker
-from cli.quarantine.command import quarantine
-from cli.replay.command import history, replay
-from cli.secret_keys import rotate_secret
-from cli.sign_in import session, sign_in
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "up": ("cli.processes:up", "Start the platform and keep it running until Ctrl-C."),
+    "status": (
+        "cli.processes:status",
+        "Show whether the platform runs here, and where. Exits with 1 if it does not run.",
+    ),
+    "stop": (
+        "cli.processes:stop",
+        (
+            "Stop the platform that runs here, as Ctrl-C does."
+            " Exits with 1 if it does not end in time."
+        ),
+    ),
+    "api": ("cli.processes:api", "Run the API server."),
+    "worker": ("cli.processes:worker", "Run a worker until SIGTERM, then drain it."),
+    "migrate": (
+        "cli.processes:migrate",
+        "Migrate the database at DATABASE_URL. Safe to run concurrently.",
+    ),
+    "doctor": (
+        "cli.doctor:doctor",
+        "Check the settings and the services they refer to. Exits with 1 on a failure.",
+    ),
+    "session": ("cli.sign_in:session", "Print a session token for development, valid for 30 days."),
+    "replay": (
+        "cli.replay.command:replay",
+        "Replay executions against the code of this checkout, or execute one node again.",
+    ),
+    "history": (
+        "cli.replay.command:history",
+        "Save the history of an execution, without names of machines and processes.",
+    ),
+    "quarantine": (
+        "cli.quarantine.command:quarantine",
+        "List quarantined runs and jobs, with the time, the lost workers and the ID of each.",
+    ),
+    "refresh": (
+        "cli.client.import_commands:refresh",
+        "Refresh a data source, and wait for the result.",
+    ),
+    "openapi": (
+        "cli.commands:openapi",
+        "Print the OpenAPI document as JSON. Needs no database or settings.",
+    ),
+    "demo": ("cli.processes:demo", "Run a sample automation, and kill the worker halfway."),
+    "convert": (
+        "cli.convert.command:convert",
+        "Convert a Notion or Airtable export to a bundle. Exits with 1 if it cannot be read.",
+    ),
+    "impact": (
+        "cli.client.impact:impact",
+        "List the places that name a thing, and what a change of it breaks.",
+    ),
+    "sign-in": (
+        "cli.sign_in:sign_in",
+        "Print a one-time sign-in link for the console, valid for 30 minutes.",
+    ),
+    "rotate-secret": (
+        "cli.secret_keys:rotate_secret",
+        "Re-encrypt all values with the first key of WORKSPACE_SECRET_KEY.",
+    ),
+    "import": (
+        "cli.client.import_commands:import_file",
+        "Import a spreadsheet, and wait for the result.",
+    ),
+    "completion": (
+        "cli.commands:completion",
+        "Print a shell completion script, to evaluate in the start file of the shell.",
+    ),
+    "bundle-schema": (
+        "cli.commands:bundle_schema",
+        "Print the JSON Schema of bundles. Needs no database or settings.",
+    ),
+    "legacy-import": (
+        "cli.client.import_commands:legacy_import",
+        (
+            "Import whole workspaces: upload, review, approve, start, roll back."
+            " Exits with 1 on failure."
+        ),
+    ),
+    "deploy": (
+        "cli.deploy.command:deploy",
+        (
+            "Manage worker builds: status, ramp, promote, roll back, drain."
+            " Exits with 1 on an error, or if work stays open on a drained build."
+        ),
+    ),
+    "profile": (
+        "cli.client.profiles:profile",
+        "Manage profiles: the URL of a platform and an API key of one workspace.",
+    ),
+    "runs": (
+        "cli.client.runs:runs",
+        "List and manage runs of automations. Exits with 3 on an API error.",
+    ),
+    "incidents": (
+        "cli.client.incidents:incidents",
+        "List and manage incidents: groups of similar failures. Exits with 3 on an API error.",
+    ),
+    "events": (
+        "cli.client.events:events",
+        "List and replay events that reached automations. Exits with 3 on an API error.",
+    ),
+}
+"""In the order of the help: where each command or group is, and its line of the help."""
 
 EXAMPLES: Mapping[str, Sequence[str]] = {
     "up": [
@@ -99,6 +197,32 @@ def describe(part: typer.Typer, above: str = "") -> None:
         describe(group.typer_instance, f"{group.typer_instance.info.name} ")
 
 
+def loaded(name: str) -> TyperGroup:
+    """The program with one of its commands or groups, which is imported."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    part = getattr(import_module(module), attribute)
+    # The entry point disables it for the imports.
+    gc.enable()
+    program = typer.Typer()
+    if isinstance(part, typer.Typer):
+        program.add_typer(part)
+    else:
+        program.command(name)(part)
+    describe(program)
+    return get_group(program)
+
+
+class _Listed(TyperCommand):
+    """A name and a line of the help, in whose place the command itself is called."""
+
+    @override
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        name = str(self.name)
+        return loaded(name).commands[name].make_context(info_name, args, parent, **extra)
+
+
 app = typer.Typer(
     name="workspace",
     no_args_is_help=True,
@@ -109,6 +233,8 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
+        from importlib.metadata import version as release_of
+
         typer.echo(release_of("workspace-platform"))
         raise typer.Exit
 
@@ -126,43 +252,16 @@ def workspace(
     """Run and manage the workspace platform."""
 
 
+for listed, (_, line) in COMMANDS.items():
+    app.command(listed, cls=_Listed, help=line)(lambda: None)
+
+
 def openapi() -> None:
     """Print the OpenAPI document as JSON. Needs no database or settings."""
     from api.app import openapi_text
 
     typer.echo(openapi_text(), nl=False)
 
-
-for command in (
-    up,
-    status,
-    stop,
-    api,
-    worker,
-    migrate,
-    doctor,
-    session,
-    replay,
-    history,
-    quarantine,
-    refresh,
-    openapi,
-    demo,
-    convert,
-    impact,
-):
-    app.command()(command)
-
-
-app.command("sign-in")(sign_in)
-app.command("rotate-secret")(rotate_secret)
-app.command("import")(import_file)
-app.add_typer(legacy_import)
-app.add_typer(deploy)
-app.add_typer(profile)
-app.add_typer(runs)
-app.add_typer(incidents)
-app.add_typer(events)
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -182,15 +281,8 @@ def completion(
     typer.echo(get_completion_script(**words))
 
 
-app.command()(completion)
-
-
 def bundle_schema() -> None:
     """Print the JSON Schema of bundles. Needs no database or settings."""
     from models.workspace.bundles.lines import bundle_schema as schema
 
     typer.echo(json.dumps(schema(), indent=2))
-
-
-app.command("bundle-schema")(bundle_schema)
-describe(app)

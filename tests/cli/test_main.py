@@ -1,5 +1,6 @@
 """How the `workspace` command ends its process."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -11,10 +12,9 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner, Result
 
-from cli.commands import EXAMPLES, app
+from cli.commands import COMMANDS, COMPLETES, EXAMPLES, app, loaded
 from models.migrations.runner import current
 from tests.support.postgres import migrated_database
 
@@ -41,12 +41,11 @@ def test_each_example_of_the_help_is_a_call_of_its_command(
     monkeypatch.chdir(tmp_path)
     for file in ("export.zip", "bundle.zip", "prices.xlsx", "prices.csv"):
         (tmp_path / file).touch()
-    whole = get_command(app)
     for name, examples in EXAMPLES.items():
         for example in examples:
             program, *arguments = shlex.split(example.partition(" >> ")[0])
             assert program == "workspace"
-            command: Any = whole
+            command: Any = loaded(arguments[0])
             path: list[str] = []
             while arguments and arguments[0] in getattr(command, "commands", {}):
                 path.append(arguments.pop(0))
@@ -56,6 +55,31 @@ def test_each_example_of_the_help_is_a_call_of_its_command(
             command.make_context(name, named.split("\0") if named else [])
         shown = CliRunner().invoke(app, [*name.split(), "--help"], terminal_width=80).output
         assert example in shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_has_the_first_line_of_each_help(name: str) -> None:
+    program = loaded(name)
+    assert list(program.commands) == [name]
+    assert COMMANDS[name][1] == (program.commands[name].help or "").partition("\n\n")[0]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fly"], []])
+def test_no_command_is_imported_to_list_them(arguments: list[str]) -> None:
+    completed = {COMPLETES: "complete_bash", "COMP_WORDS": "workspace r", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "cli.main", *arguments],
+        env={**os.environ, **({} if arguments else completed)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert {name for name in imported if name.startswith("cli.")} == {"cli.commands"}
+    heavy = {"fastapi", "httpx2", "pydantic", "pydantic_settings", "sqlalchemy", "temporalio"}
+    assert not heavy & imported
+    assert arguments or done.stdout.split() == [name for name in COMMANDS if name[0] == "r"]
 
 
 def test_the_lines_of_a_docstring_are_not_those_of_the_help() -> None:

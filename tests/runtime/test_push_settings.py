@@ -92,7 +92,7 @@ def test_mistakes_name_the_variable(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("module", ["cli.commands", "cli.worker_process"])
+@pytest.mark.parametrize("module", ["cli.processes", "cli.worker_process"])
 def test_a_process_without_pushes_starts_without_their_library(module: str) -> None:
     code = f"import sys, {module}; sys.exit('joserfc' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

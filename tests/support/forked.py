@@ -17,7 +17,7 @@ from tests.support.patience import ENOUGH
 _forks = multiprocessing.get_context("forkserver")
 # A process has one such server: the last list that it is given counts.
 _forks.set_forkserver_preload(
-    [*PRELOADED, "api.app", "cli.commands", "cli.worker_process", "uvicorn", "uvloop"]
+    [*PRELOADED, "api.app", "cli.processes", "cli.worker_process", "uvicorn", "uvloop"]
 )
 
 
