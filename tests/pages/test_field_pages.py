@@ -176,7 +176,8 @@ async def test_a_field_is_converted_and_deleted(page: Page, server: Server, spac
     await page.click("a[aria-label='Edit Weight']")
     await page.until("document.querySelector('a[href$=\"/convert\"]') !== null")
     await page.click("a[href$='/convert']")
-    await page.until("document.querySelector('#kind') !== null")
+    # The list is there before the script that follows it.
+    await page.until("document.querySelector('#kind[data-htmx-powered]') !== null")
     await choose(page, "#kind", "number")
     await page.until("document.querySelector('#live').innerText.includes('1 of 2 values')")
     assert "heavy" in await page.text("#live")
