@@ -269,7 +269,7 @@ async def test_a_key_that_cannot_be_read_is_reported(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
-        ("trigger.", "Syntax"),
+        ("trigger.", "unexpected '.'"),
         ("nodes.a.x", "only trigger"),
         ("run.id", "only trigger"),
         ("trigger.a + .item.x", "only trigger"),

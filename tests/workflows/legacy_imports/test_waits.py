@@ -19,7 +19,7 @@ from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine
 from tests.support.legacy_import_stories import accept, begin, small, until
 from tests.support.patience import eventually
-from workflows import calls
+from workflows import policies
 
 pytestmark = pytest.mark.takes(seconds=30)
 
@@ -48,7 +48,7 @@ async def test_a_run_waits_for_its_review_without_any_timeout(skipping_engine: E
 async def test_a_run_with_a_long_history_continues_as_another_execution(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls, "LONG_HISTORY", 12)
+    monkeypatch.setattr(policies, "LONG_HISTORY", 12)
     run_id = await begin(engine, await small(engine, 2))
     await until(engine, run_id, "completed")
     workflow_id = WorkflowKind.LEGACY_IMPORT.workflow_id(run_id)

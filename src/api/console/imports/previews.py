@@ -11,7 +11,7 @@ from api.console.forms import paged
 from api.console.integrations.resources import Outcome, outcome_of
 from api.console.rendering import console_page, see_other
 from api.console.routing import page_router
-from api.console.words import plain, queried
+from api.console.words import named, queried
 from api.kernel.routing import ApiRequest, QueryId
 from api.routers.sources import spreadsheet_imports as api
 from api.routers.sources.spreadsheet_imports import BRING_IN, IMPORTS
@@ -96,8 +96,8 @@ async def preview_by_form(request: ApiRequest, body: Source) -> Response:
         fields |= {"kind": "inline", "text": body.text, "format": known}
     else:
         raise ValidationError.at("text", "Choose a file, or paste rows.")
-    named = None if request.uploaded is None else request.uploaded.name.rpartition(".")[0]
-    return await _read(request, fields, body.label or named or "Imported rows", body.database)
+    file_name = None if request.uploaded is None else request.uploaded.name.rpartition(".")[0]
+    return await _read(request, fields, body.label or file_name or "Imported rows", body.database)
 
 
 @router.post(f"{_PREVIEW}/sheet", access=_CHECK, batch=True)
@@ -322,7 +322,7 @@ def _chosen(kept: Mapping[str, Any]) -> Mapping[str, str]:
 EXAMPLE = {"kind": "inline", "format": "csv", "text": "name,price\nTea,3"}
 
 NEW_KINDS = {
-    plain(kind): kind
+    named(kind): kind
     for kind in (
         field_specs.FieldKind.TEXT,
         field_specs.FieldKind.LONG_TEXT,
@@ -368,10 +368,10 @@ def lines_of(
 
     Without `fields` they go to a new database.
     """
-    named = _by_name(fields or {})
+    by_name = _by_name(fields or {})
 
     def line(place: int, column: PreviewColumn) -> Line:
-        known = named.get(column.label.casefold()) or named.get(column.suggested_key)
+        known = by_name.get(column.label.casefold()) or by_name.get(column.suggested_key)
         return Line(
             column,
             entered.text(f"into.{place}", column.label if known is None else known.label),
@@ -431,7 +431,7 @@ def _new(
             "label": name[:200],
             "kind": field_specs.FieldKind.TEXT.value,
         }
-    field_kind = NEW_KINDS.get(kind)
+    field_kind = NEW_KINDS.get(named(kind))
     if field_kind is None:
         raise ValidationError.at("", f"Choose a kind for “{name}”.")
     key = first_free(slug(name, "column"), taken | {field_specs.TITLE_KEY})
