@@ -526,7 +526,6 @@ async def test_the_libraries_are_loaded_by_the_editor_alone(
         person.home,
         f"{person.home}/automations",
         own,
-        f"{own}/edit?tab=json",
         f"{own}/run",
     ):
         page.requests.clear()

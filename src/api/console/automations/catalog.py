@@ -22,6 +22,7 @@ from models.automation.automations.rules.graph.catalog import NAMED
 from models.automation.automations.rules.graph.configs import CONFIGS
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, EdgeOutcome, NodeKind
 from models.automation.automations.rules.graph.node_checks import DECIDING, STATIC
+from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.graph.structure import OUTPUTS
 from models.automation.automations.rules.language import bindings
 from models.automation.automations.rules.triggers import kinds as triggers
@@ -261,6 +262,7 @@ def _prepared() -> Prepared:
 def catalog() -> JsonObject:
     """The catalog, which is the same for every automation."""
     return {
+        "graph": Graph.model_json_schema(by_alias=True),
         "kinds": [_kind(kind, *row) for kind, row in _KINDS.items()],
         "triggers": [_trigger(kind, *row) for kind, row in _TRIGGERS.items()],
         "functions": [

@@ -87,7 +87,7 @@ async def get_editor(
 ) -> Response:
     """Look at the draft, or at what a draft would begin with: on a canvas, or as JSON.
 
-    The canvas shows the data of `run`. Without scripts both are the JSON.
+    The canvas shows the data of `run`. Without scripts both are the texts of the JSON.
     """
     automation = await automation_of(request)
     # Stored JSON has no order of its own; a person reads the nodes first, each from its id on.
@@ -99,7 +99,7 @@ async def get_editor(
         picture=picture_of(graph),
         places=places_of(text, automation.reference_issues),
     )
-    return await _editor(request, automation, texts, notice, as_json=tab is not None, run_id=run)
+    return await _editor(request, automation, texts, notice, tab=tab or "canvas", run_id=run)
 
 
 @router.get(f"{_ONE}/edit/changes", access=_SHOW)
@@ -216,7 +216,7 @@ async def _editor(
     notice: Notice | None = None,
     *,
     is_check: bool = False,
-    as_json: bool = True,
+    tab: Literal["canvas", "json", "texts"] = "texts",
     run_id: Id | None = None,
 ) -> Response:
     shell = await shell_of(request)
@@ -227,7 +227,7 @@ async def _editor(
         automation=automation,
         at=path_of(request),
         written=written,
-        as_json=as_json,
+        tab=tab,
         run_id=run_id,
         user_id=request.actor.user_id,
         refusal=None if is_check else written.refusal,

@@ -49,13 +49,15 @@ function problems(editor) {
   ]);
 }
 
+const saveState = ({ state, message }) => h("span", { class: "save-state", "data-state": state, title: message }, STATES[state]);
+
 export const head = (editor) => h(Teleport, { to: "#editor-actions" }, [
   others(editor),
-  h("span", { class: "save-state", "data-state": editor.shown.state, title: editor.shown.message }, STATES[editor.shown.state]),
+  saveState(editor.at.fault ? { state: "refused", message: editor.at.fault.message } : editor.shown),
   problems(editor),
-  button("Undo", () => editor.undo(), { class: "small", disabled: !editor.steps.canUndo, title: "Undo (Ctrl+Z)" }),
-  button("Redo", () => editor.redo(), { class: "small", disabled: !editor.steps.canRedo, title: "Redo (Ctrl+Shift+Z)" }),
-  button("Tidy up", () => editor.tidy(), { class: "small", title: "Tidy up (L)" }),
+  button("Undo", () => editor.undo(), { class: "small", disabled: !editor.steps.canUndo && !editor.at.fault, title: "Undo (Ctrl+Z)" }),
+  button("Redo", () => editor.redo(), { class: "small", disabled: !editor.steps.canRedo && !editor.at.canRedoText, title: "Redo (Ctrl+Shift+Z)" }),
+  editor.at.isJson ? null : button("Tidy up", () => editor.tidy(), { class: "small", title: "Tidy up (L)" }),
   button("Test", () => { editor.at.dialog = { name: "test" }; }, { class: "small" }),
   button("Publish", () => { editor.at.problem = ""; editor.at.dialog = { name: "publish" }; }, { class: "small primary" }),
 ]);
@@ -83,6 +85,13 @@ const conflict = (editor) => h("div", { class: "canvas-bar wrong", role: "alert"
   button("Use theirs", () => editor.settle("theirs"), { class: "small" }),
 ]);
 
+/** On the canvas: the JSON is kept, and not yet saved. */
+const unread = (editor) => h("div", { class: "canvas-bar wrong", role: "alert" }, [
+  h("span", null, [h("b", null, "The JSON isn't saved."), ` Line ${editor.at.fault.row + 1}: ${editor.at.fault.message}. The canvas shows the last valid version.`]),
+  button("Fix in JSON", () => editor.turn(true), { class: "small primary" }),
+  button("Discard JSON changes", () => editor.discard(), { class: "small" }),
+]);
+
 const signedOut = () => h("div", { class: "canvas-bar wrong", role: "alert" }, [
   h("span", { class: "grow" }, [h("b", null, "Your session has expired."), " Your changes are kept in this browser."]),
   h("a", { class: "button small primary", href: `/sign-in?next=${encodeURIComponent(window.location.pathname)}` }, "Sign in"),
@@ -94,6 +103,7 @@ export function banners(editor) {
   if (shown.state === "conflict") bars.push(conflict(editor));
   else if (shown.isSignedOut) bars.push(signedOut());
   else if (shown.state === "refused" && shown.message) bars.push(h("div", { class: "canvas-bar wrong", role: "alert" }, `Not saved: ${shown.message}`));
+  if (editor.at.fault && !editor.at.isJson) bars.push(unread(editor));
   if (run.problem) {
     bars.push(h("div", { class: "canvas-bar wrong", role: "alert" }, [h("span", null, run.problem), button("Dismiss", () => { run.problem = ""; }, { class: "small" })]));
   }

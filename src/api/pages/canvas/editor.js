@@ -4,6 +4,7 @@ import { Canvas } from "./canvas.js";
 import { ConnectDialog, HelpDialog, PublishDialog, RunDialog } from "./dialogs.js";
 import { Draft } from "./draft.js";
 import * as graph from "./graph.js";
+import { forget, JsonView } from "./json-view.js";
 import { listen, towards } from "./keys.js";
 import { ContextMenu } from "./menu.js";
 import { menuOf } from "./menus.js";
@@ -21,7 +22,7 @@ const { createApp, h, nextTick, ref, shallowReactive, shallowRef, watch, watchEf
 const { TRIGGER } = graph;
 
 const root = window.document.getElementById("editor");
-const { api, page, run: shownRun, user } = root.dataset;
+const { api, page, run: shownRun, tab, user } = root.dataset;
 const none = () => ({ nodes: new Set(), edges: new Set() });
 
 async function catalogOf() {
@@ -44,9 +45,13 @@ class Editor {
     this.run = shallowReactive({ run: null, isOpen: false, nodes: new Map(), data: new Map(), payload: null, dataRunId: null, problem: "" });
     this.testing = new Testing(api, this.run);
     this.selection = shallowRef(none());
-    this.at = shallowReactive({ opened: null, focused: null, place: null, dialog: null, isPaletteOpen: window.innerWidth > 900 && graph.nodesOf(document).length === 0, said: "", others: [], changed: null, edited: null, menu: null });
+    this.at = shallowReactive({ opened: null, focused: null, place: null, dialog: null, isPaletteOpen: window.innerWidth > 900 && graph.nodesOf(document).length === 0, said: "", others: [], changed: null, edited: null, menu: null, isJson: tab === "json", fault: null, canRedoText: false });
     this.canvas = ref(null);
     this.palette = ref(null);
+    /** The canvas behind the JSON stays as it was; it follows when it is shown. */
+    this.drawn = document;
+    this.begunAt = null;
+    this.json = null;
   }
 
   /** Take an edit: it can be undone, and is saved soon. */
@@ -64,11 +69,36 @@ class Editor {
   }
 
   undo() {
-    if (this.history.undo()) this.sync();
+    if (!this.json?.step("undo") && this.history.undo()) this.sync();
   }
 
   redo() {
-    if (this.history.redo()) this.sync();
+    if (!this.json?.step("redo") && this.history.redo()) this.sync();
+  }
+
+  /** Save what is not saved; false while the JSON is no document. */
+  async flush() {
+    return this.at.fault === null && this.draft.flush();
+  }
+
+  /** Show the draft as JSON, from what is chosen on, or on the canvas. */
+  turn(isJson) {
+    if (isJson === this.at.isJson) return;
+    this.history.settle();
+    this.drawn = this.document.value;
+    this.begunAt = this.at.opened ?? this.chosen[0] ?? null;
+    this.deselect();
+    Object.assign(this.at, { isJson, opened: null, edited: null, menu: null, place: null, isPaletteOpen: false });
+    const address = new URL(window.location);
+    if (isJson) address.searchParams.set("tab", "json");
+    else address.searchParams.delete("tab");
+    window.history.replaceState(null, "", address);
+  }
+
+  /** Forget a text that is no document. */
+  discard() {
+    forget();
+    this.at.fault = null;
   }
 
   /** The document with every node where it is seen: what is added beside them stays beside them. */
@@ -315,8 +345,11 @@ class Editor {
   }
 
   /** Lead to a problem: its node is brought into view and opened. */
-  lead({ nodeId }) {
+  lead(issue) {
+    const { nodeId } = issue;
     this.at.dialog = null;
+    if (this.json) nextTick(() => this.json.lead(issue));
+    if (this.json) return;
     if (nodeId !== TRIGGER && !graph.nodeOf(this.document.value, nodeId)) return;
     this.open(nodeId);
   }
@@ -354,7 +387,7 @@ class Editor {
   async test(wanted) {
     this.at.dialog = null;
     await this.tried(async () => {
-      if (!(await this.draft.flush())) throw new Error("The draft isn't saved yet. Fix its problems, then test it.");
+      if (!(await this.flush())) throw new Error("The draft isn't saved yet. Fix its problems, then test it.");
       this.refuse();
       await this.testing.test(this.document.value, wanted);
     });
@@ -368,14 +401,14 @@ class Editor {
 
   async from(nodeId, isAlone) {
     await this.tried(async () => {
-      if (!(await this.draft.flush())) throw new Error("The draft isn't saved yet. Fix its problems, then run it.");
+      if (!(await this.flush())) throw new Error("The draft isn't saved yet. Fix its problems, then run it.");
       await this.testing.from(nodeId, this.shown.draftVersionId ?? this.shown.publishedVersionId, isAlone);
     });
   }
 
   async retry() {
     await this.tried(async () => {
-      if (!(await this.draft.flush())) throw new Error("The draft isn't saved yet. Fix its problems, then retry.");
+      if (!(await this.flush())) throw new Error("The draft isn't saved yet. Fix its problems, then retry.");
       await this.testing.retry(this.shown.draftVersionId ? "draft" : "published");
     });
   }
@@ -393,7 +426,7 @@ class Editor {
     const { at } = this;
     Object.assign(at, { isBusy: true, problem: "" });
     try {
-      if (!(await this.draft.flush())) throw new Error("The draft isn't saved yet.");
+      if (!(await this.flush())) throw new Error("The draft isn't saved yet.");
       if (!this.shown.draftVersionId) throw new Error("No changes to publish.");
       await this.draft.publish(note);
       at.dialog = null;
@@ -516,11 +549,12 @@ function view(editor) {
     head(editor),
     banners(editor),
     h("div", { class: "workbench" }, [
-      h(Palette, { ref: editor.palette, kinds: [...editor.catalog.kinds, NOTE_KIND], place: placeName, isOpen: at.isPaletteOpen,
+      at.isJson ? h(JsonView, { editor }) : null,
+      h(Palette, { ref: editor.palette, inert: at.isJson, kinds: [...editor.catalog.kinds, NOTE_KIND], place: placeName, isOpen: at.isPaletteOpen,
         onPick: (kind) => editor.add(kind, editor.nextPlace), onDrop: (kind, x, y) => editor.drop(kind, x, y),
         onClose: () => { Object.assign(at, { isPaletteOpen: false, place: null }); editor.canvas.value.focus(at.focused ?? TRIGGER); } }),
-      h("div", { class: "stage" }, [
-        h(Canvas, { ref: editor.canvas, document: editor.document.value, kinds: editor.kinds, triggers: editor.triggers, issues,
+      h("div", { class: "stage", inert: at.isJson }, [
+        h(Canvas, { ref: editor.canvas, document: at.isJson ? editor.drawn : editor.document.value, kinds: editor.kinds, triggers: editor.triggers, issues,
           progress: editor.run.run ? editor.run.nodes : new Map(), selection: editor.selection.value, edited: at.edited, isReadonly: false,
           onMove: (places) => editor.move(places), onNote: (id, changes, key) => editor.edit(graph.changeNote(editor.document.value, id, changes), key),
           onEdit: (id, focused) => editor.wrote(id, focused), onMenu: (place) => editor.menu(place), onConnect: (edge) => editor.connect(edge),
@@ -555,6 +589,12 @@ function showVersion({ draftVersionId, publishedVersionId, version }) {
   window.document.getElementById("editor-discard").hidden = !draftVersionId;
 }
 
+function showTab(isJson) {
+  const [canvas, json] = window.document.querySelectorAll("#editor-tabs a");
+  (isJson ? canvas : json).removeAttribute("aria-current");
+  (isJson ? json : canvas).setAttribute("aria-current", "page");
+}
+
 async function start() {
   const shown = shallowReactive({ state: "saved", message: "", issues: [], draftVersionId: null, publishedVersionId: null, version: null, automation: null, isSignedOut: false });
   const draft = new Draft(api, shown, user);
@@ -564,6 +604,7 @@ async function start() {
   createApp({ render: () => view(editor) }).mount(root);
   listen(editor);
   watchEffect(() => showVersion(shown));
+  watchEffect(() => showTab(editor.at.isJson));
   root.dataset.ready = "true";
   const restored = draft.restored();
   if (restored) {

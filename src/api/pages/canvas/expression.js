@@ -72,13 +72,13 @@ export function brief(value) {
   return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`;
 }
 
-function makeEditor(element, { text, mode, label, describedBy, readonly, lines }) {
+export function makeEditor(element, { text, mode, label, describedBy, readonly, lines, ...options }) {
   const { ace } = globalThis;
   ace.config.set("useStrictCSP", true);
   const editor = ace.edit(element, {
     value: text, showGutter: mode !== "ace/mode/text", showPrintMargin: false, wrap: true,
     highlightActiveLine: false, minLines: lines, maxLines: 18, readOnly: readonly, fontSize: 13,
-    enableBasicAutocompletion: true, enableLiveAutocompletion: true, scrollPastEnd: 0,
+    enableBasicAutocompletion: true, enableLiveAutocompletion: true, scrollPastEnd: 0, ...options,
   });
   // A worker would be made from a text, which the policy of pages forbids.
   editor.session.setUseWorker(false);

@@ -18,13 +18,15 @@ export function towards(boxes, id, key) {
 /** The act of a key; undefined for one that is not ours. */
 function command(editor, { key, ctrlKey, metaKey, shiftKey, target }) {
   const name = key.length === 1 ? key.toLowerCase() : key;
+  // Beside the JSON only what concerns the draft as a whole has keys.
+  if (editor.at.isJson && !((ctrlKey || metaKey) && "zys".includes(name))) return undefined;
   if (ctrlKey || metaKey) {
     if (ARROWS[key] && editor.chosenNotes.length === 1) {
       const [x, y] = ARROWS[key];
       return () => editor.resize(16 * x, 16 * y);
     }
     return { z: () => (shiftKey ? editor.redo() : editor.undo()), y: () => editor.redo(), d: () => editor.duplicate(),
-      a: () => editor.selectAll(), s: () => editor.draft.flush() }[name];
+      a: () => editor.selectAll(), s: () => editor.flush() }[name];
   }
   if (ARROWS[key]) {
     const [x, y] = ARROWS[key];
@@ -63,26 +65,26 @@ export function listen(editor) {
   });
   window.document.addEventListener("paste", (event) => {
     const text = event.clipboardData.getData("text/plain");
-    if (writes(event.target) || !text) return;
+    if (writes(event.target) || editor.at.isJson || !text) return;
     event.preventDefault();
     editor.paste(text);
   });
   window.addEventListener("beforeunload", (event) => {
-    if (editor.draft.isSaved) return;
+    if (editor.draft.isSaved && !editor.at.fault) return;
     const isKept = editor.draft.keep();
-    if (!isKept || !editor.shown.isSignedOut) event.preventDefault();
+    if (!isKept || editor.at.fault || !editor.shown.isSignedOut) event.preventDefault();
   });
   for (const link of window.document.querySelectorAll("#editor-tabs a")) {
-    link.addEventListener("click", async (event) => {
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      if (await editor.draft.flush()) location.assign(link.href);
-      else editor.say("The draft isn't saved yet.");
+      editor.turn(new URL(link.href).searchParams.has("tab"));
     });
   }
 }
 
 function copied(editor, event, isText) {
-  if (isText || editor.picked.length === 0) return false;
+  if (isText || editor.at.isJson || editor.picked.length === 0) return false;
   event.clipboardData.setData("text/plain", graph.copy(editor.document.value, editor.picked));
   event.preventDefault();
   return true;
