@@ -206,6 +206,10 @@ async def test_keys_values_and_ids_are_proposed(page: Page, server: Server) -> N
 
     found = await proposed(page, '{"graph": {\n  "nodes": []\n  "ed|\n}}')
     assert found["edges"] == '{"graph": {\n  "nodes": [],\n  "edges": [|]\n}}'
+    path = "(text, mark) => m.pathAt(text, text.indexOf(mark) + mark.length)"
+    for mark in ('"schedule', '"schedule"', '"kind": '):
+        place = await asked(page, "json-completion", path, edge, mark)
+        assert place == ["triggerConfig", "kind"], mark
     found = await proposed(page, '{"graph": {"no|": []}}')
     assert found["nodes"] == '{"graph": {"nodes"|: []}}'
     found = await proposed(page, '{|"graph": {}}')

@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.takes(seconds=60), pytest.mark.long]
 CONTROL = 2
 ACE = "document.querySelector('.json-text').env.editor"
 TEXT = f"{ACE}.getValue()"
+LINE = f"{ACE}.session.getLine({ACE}.getCursorPosition().row)"
+"""The line of the cursor."""
 POPUP = "[...document.querySelectorAll('.ace_autocomplete')].find(one => one.checkVisibility())"
 
 
@@ -147,10 +149,10 @@ async def undo_on_both(page: Page, hand: Hand, screens: Path) -> None:
     await page.click(face("tell"))
     await page.until(f"{one('.panel-of')} !== null")
     await as_json(page)
-    line = f"{ACE}.session.getLine({ACE}.getCursorPosition().row)"
-    assert '{"id":"tell"' in await page.evaluate(line)
+    assert '{"id":"tell"' in await page.evaluate(LINE)
     await hand.key("z", CONTROL)
     await page.until(f"!{TEXT}.includes('\"tell\"')")
+    assert "nodes" in await page.evaluate(LINE)
     await hand.key("z", CONTROL)
     await hand.key("z", CONTROL)
     await page.until(f"!{TEXT}.includes('Why it')")
@@ -178,6 +180,10 @@ async def test_a_change_of_another_person_is_kept_beside_a_text_with_a_fault(
     assert "tell" not in await page.evaluate(TEXT)
     await hand.type('!"')
     await page.until(f"{TEXT}.includes('\"Large!\"') && {TEXT}.includes('\"tell\"')")
+    # One goes on typing where one was.
+    assert await page.evaluate(f"{LINE}.slice(0, {ACE}.getCursorPosition().column)") == (
+        '        "label": "Large!"'
+    )
     await saved(page)
     nodes = (await draft(person, automation_id))["graph"]["nodes"]
     assert [one["label"] for one in nodes] == ["Read", "Large!", "Tell"]
@@ -204,8 +210,7 @@ async def test_a_text_with_a_fault_is_undone_folded_or_discarded(
     # A problem in the list leads to its line.
     await press(page, "1 problem")
     await page.click(".problems .menu button")
-    row = f"{ACE}.session.getLine({ACE}.getCursorPosition().row)"
-    await page.until(f"{row}.includes('1 >')")
+    await page.until(f"{LINE}.includes('1 >')")
     await behind(page, '"nodes": [')
     await page.send(
         "Input.dispatchKeyEvent", type="rawKeyDown", key="F2", windowsVirtualKeyCode=113

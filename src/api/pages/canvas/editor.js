@@ -48,8 +48,8 @@ class Editor {
     this.at = shallowReactive({ opened: null, focused: null, place: null, dialog: null, isPaletteOpen: window.innerWidth > 900 && graph.nodesOf(document).length === 0, said: "", others: [], changed: null, edited: null, menu: null, isJson: tab === "json", fault: null, canRedoText: false });
     this.canvas = ref(null);
     this.palette = ref(null);
-    /** The canvas behind the JSON stays as it was; it follows when it is shown. */
-    this.drawn = document;
+    /** The canvas as it was drawn last: behind the JSON it stays so. */
+    this.drawn = null;
     this.begunAt = null;
     this.json = null;
   }
@@ -85,7 +85,6 @@ class Editor {
   turn(isJson) {
     if (isJson === this.at.isJson) return;
     this.history.settle();
-    this.drawn = this.document.value;
     this.begunAt = this.at.opened ?? this.chosen[0] ?? null;
     this.deselect();
     Object.assign(this.at, { isJson, opened: null, edited: null, menu: null, place: null, isPaletteOpen: false });
@@ -539,6 +538,19 @@ function dialog(editor) {
   }
 }
 
+function drawn(editor, issues) {
+  const { at } = editor;
+  if (at.isJson && editor.drawn) return editor.drawn;
+  editor.drawn = h(Canvas, { ref: editor.canvas, document: editor.document.value, kinds: editor.kinds, triggers: editor.triggers, issues,
+    progress: editor.run.run ? editor.run.nodes : new Map(), selection: editor.selection.value, edited: at.edited, isReadonly: false,
+    onMove: (places) => editor.move(places), onNote: (id, changes, key) => editor.edit(graph.changeNote(editor.document.value, id, changes), key),
+    onEdit: (id, focused) => editor.wrote(id, focused), onMenu: (place) => editor.menu(place), onConnect: (edge) => editor.connect(edge),
+    onOpen: (id) => editor.open(id), onSelect: (found) => { editor.selection.value = found; },
+    onMore: (place) => editor.ask(place), onFocus: (id) => { at.focused = id; },
+    onClear: () => { at.place = null; if (at.opened !== null) editor.close(); } });
+  return editor.drawn;
+}
+
 function view(editor) {
   const { at } = editor;
   const issues = issuesOf(editor);
@@ -554,13 +566,7 @@ function view(editor) {
         onPick: (kind) => editor.add(kind, editor.nextPlace), onDrop: (kind, x, y) => editor.drop(kind, x, y),
         onClose: () => { Object.assign(at, { isPaletteOpen: false, place: null }); editor.canvas.value.focus(at.focused ?? TRIGGER); } }),
       h("div", { class: "stage", inert: at.isJson }, [
-        h(Canvas, { ref: editor.canvas, document: at.isJson ? editor.drawn : editor.document.value, kinds: editor.kinds, triggers: editor.triggers, issues,
-          progress: editor.run.run ? editor.run.nodes : new Map(), selection: editor.selection.value, edited: at.edited, isReadonly: false,
-          onMove: (places) => editor.move(places), onNote: (id, changes, key) => editor.edit(graph.changeNote(editor.document.value, id, changes), key),
-          onEdit: (id, focused) => editor.wrote(id, focused), onMenu: (place) => editor.menu(place), onConnect: (edge) => editor.connect(edge),
-          onOpen: (id) => editor.open(id), onSelect: (found) => { editor.selection.value = found; },
-          onMore: (place) => editor.ask(place), onFocus: (id) => { at.focused = id; },
-          onClear: () => { at.place = null; if (at.opened !== null) editor.close(); } }),
+        drawn(editor, issues),
         isEmpty ? h("p", { class: "begin" }, "Add the first node from the palette, or press N.") : null,
         tools(editor),
         h("div", { class: "zoom", role: "group", "aria-label": "View" }, [

@@ -33,7 +33,9 @@ const isWhole = (token) => isClosed(token) || "{}[],:".includes(token.text);
 
 /** The path of the value at a cursor: what is typed there is one step of undo. */
 export function pathAt(text, offset) {
-  const { path, key } = cursorAt(text, offset);
+  const { path, key, edited, before } = cursorAt(text, offset);
+  // The end of a text is at its value still.
+  if (!edited && before?.end === offset && isClosed(before)) return pathAt(text, offset - 1);
   return key === null ? path : [...path, key];
 }
 

@@ -3,10 +3,10 @@
 import { worded } from "./bars.js";
 import { makeEditor } from "./expression.js";
 import { proposals, pathAt } from "./json-completion.js";
-import { partsOf, read, rowOf, textOf } from "./json-text.js";
+import { partsOf, placeOf, read, rowOf, textOf } from "./json-text.js";
 import { merged } from "./together.js";
 
-const { h, onBeforeUnmount, onMounted, ref, shallowRef, watch } = Vue;
+const { h, nextTick, onBeforeUnmount, onMounted, ref, shallowRef, watch } = Vue;
 
 const MOST = 100;
 /** Commands of Ace whose files are not here. */
@@ -17,10 +17,25 @@ const isSame = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 let session = null;
 let base = null;
 
-function firstDifference(a, b) {
-  let at = 0;
-  while (at < b.length && a[at] === b[at]) at += 1;
-  return at;
+/** The part in which two texts differ: where it begins, and where it ends in each. */
+function difference(a, b) {
+  const most = Math.min(a.length, b.length);
+  let start = 0;
+  while (start < most && a[start] === b[start]) start += 1;
+  let same = 0;
+  while (same < most - start && a[a.length - 1 - same] === b[b.length - 1 - same]) same += 1;
+  return { start, end: a.length - same, other: b.length - same };
+}
+
+function replace(from, to, text) {
+  const [start, end] = [from, to].map((offset) => session.doc.indexToPosition(offset));
+  session.replace({ start, end }, text);
+}
+
+function moveTo(ace, offset) {
+  ace.clearSelection();
+  ace.moveCursorToPosition(session.doc.indexToPosition(offset));
+  ace.renderer.scrollCursorIntoView();
 }
 
 /** Tab indents; after Escape it leads out of the text, as in any form. */
@@ -62,10 +77,8 @@ function completer(catalog) {
     insertMatch(ace, { value }) {
       const one = found().find(({ name }) => name === value);
       if (!one) return;
-      const [from, to] = [one.from, one.to].map((offset) => session.doc.indexToPosition(offset));
-      session.replace({ start: from, end: to }, one.text);
-      ace.clearSelection();
-      ace.moveCursorToPosition(session.doc.indexToPosition(one.cursor));
+      replace(one.from, one.to, one.text);
+      moveTo(ace, one.cursor);
       // A key whose values are known leads to them.
       if (found().length > 0 && one.text.endsWith('""')) setTimeout(() => ace.execCommand("startAutocomplete"));
     },
@@ -81,6 +94,7 @@ export const JsonView = {
     const current = () => editor.document.value;
     let ace;
     let isOwn = false;
+    let isStep = false;
 
     /** Put the faults of the text and the problems of the draft at their lines. */
     function mark({ root, fault } = partsOf(session.getValue())) {
@@ -91,17 +105,20 @@ export const JsonView = {
       lines.value = found.sort((a, b) => Boolean(b.isOwn) - Boolean(a.isOwn) || a.row - b.row);
     }
 
-    function show(document) {
-      const [before, text] = [session.getValue(), textOf(document)];
-      const top = session.getScrollTop();
+    /** Show another document: the cursor stays at its value, and what is folded too, unless it `follows` the change. */
+    function show(document, follows = false) {
+      const [before, text, at] = [session.getValue(), textOf(document), ace.getCursorPosition()];
+      const { start, end, other } = difference(before, text);
+      const offset = session.doc.positionToIndex(at);
+      const path = offset > start && offset < end ? pathAt(before, offset) : null;
       base = document;
       Object.assign(editor.at, { fault: null, canRedoText: false });
       isOwn = true;
-      session.setValue(text);
+      replace(start, end, text.slice(start, other));
       isOwn = false;
-      ace.moveCursorToPosition(session.doc.indexToPosition(firstDifference(before, text)));
-      session.setScrollTop(top);
-      ace.renderer.scrollCursorIntoView();
+      session.getUndoManager().reset();
+      if (follows) moveTo(ace, start);
+      else if (path) ace.moveCursorTo(placeOf(partsOf(text).root, path).row, at.column);
       mark();
     }
 
@@ -115,12 +132,13 @@ export const JsonView = {
       if (fault) return;
       const [was, now] = [base, current()];
       if (isSame(document, was)) {
-        if (was !== now) show(now);
+        if (was !== now) nextTick(() => show(current()));
         return;
       }
-      base = was === now ? document : merged(was, document, now).document;
-      editor.edit(base, `json ${pathAt(text, session.doc.positionToIndex(ace.getCursorPosition()))}`);
-      if (base !== document) show(base);
+      // What differs from the text is shown once the key is done.
+      base = document;
+      const path = pathAt(text, session.doc.positionToIndex(ace.getCursorPosition()));
+      editor.edit(was === now ? document : merged(was, document, now).document, `json ${path}`);
     }
 
     function lead(row) {
@@ -132,7 +150,10 @@ export const JsonView = {
     /** A step in a text that is no document is one of the text alone. */
     function step(name) {
       const manager = session.getUndoManager();
-      if (name === "undo" ? !editor.at.fault || !manager.canUndo() : !manager.canRedo()) return false;
+      if (name === "undo" ? !editor.at.fault || !manager.canUndo() : !manager.canRedo()) {
+        isStep = name === "undo" ? editor.steps.canUndo : editor.steps.canRedo;
+        return false;
+      }
       ace[name]();
       editor.at.canRedoText = manager.canRedo();
       return true;
@@ -168,7 +189,10 @@ export const JsonView = {
       ace.setSession(globalThis.ace.createEditSession(""));
       ace.destroy();
     });
-    watch(() => editor.document.value, (now) => { if (now !== base && !editor.at.fault) show(now); });
+    watch(() => editor.document.value, (now) => {
+      if (now !== base && !editor.at.fault) show(now, isStep);
+      isStep = false;
+    });
     watch(() => editor.shown.issues, () => mark());
     return () => h("section", { class: "json-view", "aria-label": "JSON" }, [
       h("div", { class: "code-field json-text", ref: place }),
