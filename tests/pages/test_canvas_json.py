@@ -49,17 +49,37 @@ async def proposed(page: Page, text: str) -> dict[str, str]:
     return found
 
 
-async def test_a_text_is_a_document_or_says_at_which_line_it_is_none(
-    page: Page, server: Server
-) -> None:
+READ = """(text) => {
+  const { document, fault } = m.read(text, window.catalog);
+  return document ?? [fault.row + 1, fault.message];
+}"""
+
+
+async def test_a_text_is_a_document_with_what_the_canvas_needs(page: Page, server: Server) -> None:
     await known(page, server)
     whole = json.dumps(DOCUMENT, indent=2)
-    told = "(text) => { const { document, fault } = m.read(text, window.catalog);"
-    read = f"{told} return document ?? [fault.row + 1, fault.message]; }}"
-    found = await asked(page, "json-text", read, whole)
+    found = await asked(page, "json-text", READ, whole)
     assert found == {"graph": DOCUMENT["graph"], "trigger": DOCUMENT["triggerConfig"]}
     text = await asked(page, "json-text", "(one) => m.textOf(one)", found)
     assert text == whole
+    # An edge has an id on the canvas.
+    bare = await asked(page, "json-text", READ, whole.replace('"id": "edge-1",', ""))
+    assert bare["graph"]["edges"][0]["id"] == "edge-1"
+    noted = whole.replace(
+        '"edges"', '"notes": [{"id": "n", "position": {"x": 1, "y": 2}}], "edges"'
+    )
+    (note,) = (await asked(page, "json-text", READ, noted))["graph"]["notes"]
+    assert (note["width"], note["height"], note["color"], note["text"]) == (240, 120, "yellow", "")
+    # A trigger that lacks something is a problem of the draft; one of another shape is none.
+    lacking = whole.replace('"schedule"', '"record_matches"')
+    assert (await asked(page, "json-text", READ, lacking))["trigger"] == {"kind": "record_matches"}
+    odd = whole.replace('"schedule"', '"schedule", "cron": {}')
+    assert (await asked(page, "json-text", READ, odd))[0] == 3
+
+
+async def test_a_fault_is_said_with_its_line(page: Page, server: Server) -> None:
+    await known(page, server)
+    whole = json.dumps(DOCUMENT, indent=2)
     lines = whole.split("\n")
     row = next(at for at, line in enumerate(lines, 1) if '"id": "check"' in line)
     wrong = {
@@ -87,23 +107,10 @@ async def test_a_text_is_a_document_or_says_at_which_line_it_is_none(
         "[" * 5000: [1, "Nested too deeply"],
     }
     for text, expected in wrong.items():
-        assert await asked(page, "json-text", read, text) == expected, text[:200]
-    unknown = await asked(page, "json-text", read, whole.replace('"condition"', '"if"'))
+        assert await asked(page, "json-text", READ, text) == expected, text[:200]
+    unknown = await asked(page, "json-text", READ, whole.replace('"condition"', '"if"'))
     assert unknown[0] == row + 1
     assert unknown[1].startswith("Unknown value. Allowed: ")
-    # An edge has an id on the canvas.
-    bare = await asked(page, "json-text", read, whole.replace('"id": "edge-1",', ""))
-    assert bare["graph"]["edges"][0]["id"] == "edge-1"
-    noted = whole.replace(
-        '"edges"', '"notes": [{"id": "n", "position": {"x": 1, "y": 2}}], "edges"'
-    )
-    (note,) = (await asked(page, "json-text", read, noted))["graph"]["notes"]
-    assert (note["width"], note["height"], note["color"], note["text"]) == (240, 120, "yellow", "")
-    # A trigger that lacks something is a problem of the draft; one of another shape is none.
-    lacking = whole.replace('"schedule"', '"record_matches"')
-    assert (await asked(page, "json-text", read, lacking))["trigger"] == {"kind": "record_matches"}
-    odd = whole.replace('"schedule"', '"schedule", "cron": {}')
-    assert (await asked(page, "json-text", read, odd))[0] == 3
 
 
 FUZZ = """(text) => {
@@ -135,9 +142,7 @@ FUZZ = """(text) => {
 }"""
 
 
-async def test_what_is_no_json_always_has_a_fault_and_json_has_none(
-    page: Page, server: Server
-) -> None:
+async def test_a_fault_is_found_exactly_where_a_text_is_invalid(page: Page, server: Server) -> None:
     await known(page, server)
     found = await asked(page, "json-text", FUZZ, json.dumps(DOCUMENT, indent=1))
     assert found["wrong"] == []
@@ -170,42 +175,76 @@ async def test_a_problem_has_the_line_of_its_key(page: Page, server: Server) -> 
     ]
 
 
-async def test_keys_values_and_ids_are_proposed(page: Page, server: Server) -> None:
+INSIDE = '{"triggerConfig": {"kind": "schedule"}, "graph": {"nodes": [{"id": "read", "kind": '
+REST = '}, {"id": "b c", "kind": "condition"}], "edges": [{"from": "b c", "to": "read"}]}}'
+
+
+async def names(page: Page, text: str) -> set[str]:
+    return set(await proposed(page, text))
+
+
+async def test_keys_are_proposed(page: Page, server: Server) -> None:
     await known(page, server)
-    inside = '{"triggerConfig": {"kind": "schedule"}, "graph": {"nodes": [{"id": "read", "kind": '
-    rest = '}, {"id": "b c", "kind": "condition"}], "edges": [{"from": "b c", "to": "read"}]}}'
-
-    async def names(text: str) -> set[str]:
-        return set(await proposed(page, text))
-
-    assert await names("{|}") == {"triggerConfig", "graph"}
-    assert await names('{"graph": {|}}') >= {"nodes", "edges", "entryNodeIds", "notes", "variables"}
-    assert {"id", "kind"} & await names(f'{inside}"condition", "|"{rest}') == set()
-    assert await names(f'{inside}"condition", "|"{rest}') >= {"label", "config", "input", "retry"}
-    assert await names(f'{inside}"condition", "config": {{|}}{rest}') == {"expression", "filter"}
-    assert await names(f'{inside}"condition", "input": {{"filter": {{|}}}}{rest}') == {
+    assert await names(page, "{|}") == {"triggerConfig", "graph"}
+    assert await names(page, '{"graph": {|}}') >= {
+        "nodes",
+        "edges",
+        "entryNodeIds",
+        "notes",
+        "variables",
+    }
+    assert {"id", "kind"} & await names(page, f'{INSIDE}"condition", "|"{REST}') == set()
+    assert await names(page, f'{INSIDE}"condition", "|"{REST}') >= {
+        "label",
+        "config",
+        "input",
+        "retry",
+    }
+    assert await names(page, f'{INSIDE}"condition", "config": {{|}}{REST}') == {
+        "expression",
+        "filter",
+    }
+    assert await names(page, f'{INSIDE}"condition", "input": {{"filter": {{|}}}}{REST}') == {
         "type",
         "value",
     }
-    assert await names(f'{inside}"transform", "config": {{"output": {{"a": {{"|"}}}}}}{rest}') == {
+    assert await names(
+        page, f'{INSIDE}"transform", "config": {{"output": {{"a": {{"|"}}}}}}{REST}'
+    ) == {
         "type",
         "value",
     }
-    assert await names(f'{inside}"|"{rest}') >= {"condition", "transform", "http_request"}
-    assert await names(f'{inside}"a", "disabled": |{rest}') == {"true", "false"}
-    assert await names('{"triggerConfig": {"kind": "|"}}') >= {"manual", "schedule", "webhook"}
-    assert await names('{"triggerConfig": {"kind": "schedule", "|"}}') >= {"cron", "timezone"}
-    edge = f'{inside}"condition"{rest}'
-    assert await names(edge.replace('"from": "b c"', '"from": "|"')) == {"read", "b c"}
-    assert await names(edge.replace('"to": "read"', '"outcome": "|"')) >= {"true", "false"}
-    assert "item" not in await names(edge.replace('"to": "read"', '"outcome": "|"'))
-    assert await names(edge.replace('"edges"', '"entryNodeIds": ["|"], "edges"')) == {"read", "b c"}
+
+
+async def test_values_and_ids_are_proposed(page: Page, server: Server) -> None:
+    await known(page, server)
+    assert await names(page, f'{INSIDE}"|"{REST}') >= {"condition", "transform", "http_request"}
+    assert await names(page, f'{INSIDE}"a", "disabled": |{REST}') == {"true", "false"}
+    assert await names(page, '{"triggerConfig": {"kind": "|"}}') >= {
+        "manual",
+        "schedule",
+        "webhook",
+    }
+    assert await names(page, '{"triggerConfig": {"kind": "schedule", "|"}}') >= {"cron", "timezone"}
+    edge = f'{INSIDE}"condition"{REST}'
+    assert await names(page, edge.replace('"from": "b c"', '"from": "|"')) == {"read", "b c"}
+    assert await names(page, edge.replace('"to": "read"', '"outcome": "|"')) >= {"true", "false"}
+    assert "item" not in await names(page, edge.replace('"to": "read"', '"outcome": "|"'))
+    assert await names(page, edge.replace('"edges"', '"entryNodeIds": ["|"], "edges"')) == {
+        "read",
+        "b c",
+    }
     # A text is free, and so is what follows the document.
-    assert await names(f'{inside}"condition", "label": "|"{rest}') == set()
-    assert await names("{}|") == set()
+    assert await names(page, f'{INSIDE}"condition", "label": "|"{REST}') == set()
+    assert await names(page, "{}|") == set()
 
     found = await proposed(page, '{"graph": {\n  "nodes": []\n  "ed|\n}}')
     assert found["edges"] == '{"graph": {\n  "nodes": [],\n  "edges": [|]\n}}'
+
+
+async def test_a_proposal_is_written_whole(page: Page, server: Server) -> None:
+    await known(page, server)
+    edge = f'{INSIDE}"condition"{REST}'
     path = "(text, mark) => m.pathAt(text, text.indexOf(mark) + mark.length)"
     for mark in ('"schedule', '"schedule"', '"kind": '):
         place = await asked(page, "json-completion", path, edge, mark)
@@ -214,5 +253,5 @@ async def test_keys_values_and_ids_are_proposed(page: Page, server: Server) -> N
     assert found["nodes"] == '{"graph": {"nodes"|: []}}'
     found = await proposed(page, '{|"graph": {}}')
     assert found["triggerConfig"] == '{"triggerConfig": {|},"graph": {}}'
-    found = await proposed(page, f"{inside}|{rest}")
-    assert found["condition"] == f'{inside}"condition"|{rest}'
+    found = await proposed(page, f"{INSIDE}|{REST}")
+    assert found["condition"] == f'{INSIDE}"condition"|{REST}'

@@ -180,7 +180,7 @@ async def test_a_change_of_another_person_is_kept_beside_a_text_with_a_fault(
     assert "tell" not in await page.evaluate(TEXT)
     await hand.type('!"')
     await page.until(f"{TEXT}.includes('\"Large!\"') && {TEXT}.includes('\"tell\"')")
-    # One goes on typing where one was.
+    # The cursor is where it was.
     assert await page.evaluate(f"{LINE}.slice(0, {ACE}.getCursorPosition().column)") == (
         '        "label": "Large!"'
     )
