@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from api.kernel.request import ApiRequest
 from api.routers.data import databases as database_copies
 from models.core.access.rules import Role, Scope
-from models.data.database_copies import commands
+from models.data.database_copies import copying
 from models.data.database_copies.copying import copy_records
 from models.data.fields.tables import database as database_table
 from models.data.records.tables import record
@@ -198,7 +198,7 @@ async def test_a_copy_that_cannot_be_made_is_refused_and_leaves_nothing(
         return copied
 
     with monkeypatch.context() as broken:
-        broken.setattr(commands, "copy_records", copy_some)
+        broken.setattr(copying, "copy_records", copy_some)
         body = {"includeRecords": True}
         refused = await copy(client, space, source, json=body)
     assert copied >= 10_000
@@ -229,7 +229,7 @@ async def test_a_worker_that_loses_its_transactions_makes_one_whole_copy(
             raise RuntimeError("the connection was lost before the commit")
         return made
 
-    monkeypatch.setattr(commands, "copy_records", copy_some)
+    monkeypatch.setattr(copying, "copy_records", copy_some)
     answer = await copy(client, space, source, json={"includeRecords": True})
     assert answer.status_code == 200, answer.text
     assert calls == 6
