@@ -273,6 +273,7 @@ def test_every_column_of_bytes_is_rotated_or_says_why_not() -> None:
     assert not sealed & NOT_SEALED.keys()
 
 
+@pytest.mark.long
 async def test_a_key_moves_with_its_next_use_and_an_unused_one_is_listed(
     platform: Platform, store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,6 +300,7 @@ def fail(*_: object) -> None:
     pytest.fail("the digest was moved again")
 
 
+@pytest.mark.long
 async def test_a_process_with_the_old_key_first_takes_no_digest_back(
     platform: Platform, store: Database
 ) -> None:

@@ -100,6 +100,7 @@ async def crammed(
     await database.close()
 
 
+@pytest.mark.long
 async def test_writes_are_refused_and_nothing_accepted_is_lost(
     crammed: tuple[Client, Space], disk: Disk
 ) -> None:

@@ -120,6 +120,7 @@ async def test_a_run_whose_wait_is_open_gets_no_signal(engine: Engine) -> None:
     await engine.cancel(automation_id, run_id)
 
 
+@pytest.mark.long
 async def test_a_restored_execution_is_signalled_the_facts_of_its_rows(engine: Engine) -> None:
     content = graph(
         held("first", "wait_event", {"eventKey": "put back 1"}),

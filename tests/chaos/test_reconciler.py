@@ -510,6 +510,7 @@ async def test_parts_of_loops_are_judged_by_their_run(engine: Engine) -> None:
         await handle.terminate()
 
 
+@pytest.mark.long
 async def test_a_run_whose_task_keeps_failing_is_reported(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

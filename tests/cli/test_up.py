@@ -195,6 +195,7 @@ def test_this_machine_may_be_called_but_not_the_platform_itself(up: Up) -> None:
     assert {f"127.0.0.1:{port}" for port in chosen} <= {*own}
 
 
+@pytest.mark.long
 def test_the_doctor_knows_a_running_platform(up: Up, tmp_path: Path) -> None:
     found = command("doctor", f"--state-dir={up.directory}")
     assert found.returncode == 0, found.stdout + found.stderr

@@ -271,6 +271,7 @@ async def test_a_failure_is_shown_with_its_attempts(
     await page.screenshot(screens / "failed.png")
 
 
+@pytest.mark.long
 async def test_an_approval_says_who_may_decide(
     page: Page, server: Server, automations: Person
 ) -> None:

@@ -146,6 +146,7 @@ async def test_a_database_a_folder_and_a_file(
     assert await page.evaluate(f"fetch('{url}').then((one) => one.text())") == "x" * 2_500
 
 
+@pytest.mark.long
 async def test_without_its_token_a_link_asks_for_it(
     page: Page, server: Server, client: Client, space: Space, screens: Path
 ) -> None:

@@ -161,6 +161,7 @@ async def test_calls_that_wait_go_by_a_changed_limit(engine: Engine, serve: Serv
     assert await _waiting(engine) == 0
 
 
+@pytest.mark.long
 async def test_calls_that_wait_go_when_the_limit_is_removed(engine: Engine, serve: Serve) -> None:
     engine = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     limit_id, automation_id, waiting = await _held_back(engine, serve, 6)

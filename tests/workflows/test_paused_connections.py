@@ -201,6 +201,7 @@ async def test_a_pause_stops_a_release_and_a_step_that_has_begun_continues(
     assert len(endpoint.requests) == 3
 
 
+@pytest.mark.long
 async def test_a_cancel_ends_a_run_that_waits_at_once(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(200))
     connection_id = await connect(engine, endpoint.url)
@@ -216,6 +217,7 @@ async def test_a_cancel_ends_a_run_that_waits_at_once(engine: Engine, serve: Ser
     assert (await engine.get(made.id, gone)).status == "cancelled"
 
 
+@pytest.mark.long
 async def test_calls_of_a_deleted_connection_fail(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(200))
     connection_id = await connect(engine, endpoint.url)

@@ -73,6 +73,7 @@ def ask(outbound: OutboundClient, tmp_path: Path) -> Ask:
     return Ask(outbound, tmp_path / "rows")
 
 
+@pytest.mark.long
 async def test_values_of_postgresql_keep_what_they_say(
     ask: Ask, postgresql: ForeignDatabase
 ) -> None:
@@ -189,6 +190,7 @@ def database(request: pytest.FixtureRequest) -> ForeignDatabase:
     return found
 
 
+@pytest.mark.long
 async def test_only_as_much_is_taken_as_is_wanted(ask: Ask, database: ForeignDatabase) -> None:
     text = MANY[database.engine]
     assert await ask(database, text, max_rows=3, whole=False) == [{"n": n} for n in (1, 2, 3)]
@@ -233,6 +235,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.long
 async def test_a_query_that_does_more_than_read_is_refused(
     ask: Ask, database: ForeignDatabase
 ) -> None:

@@ -201,6 +201,7 @@ async def test_a_missing_name_is_reported_at_its_field(owner: Visitor, goods: st
     assert 'id="h-label" class="fault"' in answer.text
 
 
+@pytest.mark.long
 async def test_options_are_added_moved_and_removed_before_they_are_saved(
     client: Client, owner: Visitor, space: Space, goods: str
 ) -> None:

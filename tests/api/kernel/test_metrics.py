@@ -55,6 +55,7 @@ async def test_requests_are_counted_by_operation_and_status(client: Client, spac
     assert str(space.id) not in json.dumps([str(key) for key in after.values()])
 
 
+@pytest.mark.long
 async def test_a_path_that_is_not_served_makes_no_series_of_its_own(client: Client) -> None:
     before = len((await scraped(client))["workspace_http_requests_total"])
     for number in range(20):
@@ -75,6 +76,7 @@ async def ended(space: Space, version: Any, status: RunStatus, attributes: Any) 
         )
 
 
+@pytest.mark.long
 async def test_counted_attributes_have_listed_values_alone(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -158,6 +158,7 @@ async def test_each_run_of_a_batch_counts_as_a_start(client: Client, space: Spac
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "400")
 
 
+@pytest.mark.long
 async def test_a_busy_client_stays_within_the_limits_of_production(
     app: FastAPI, client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:

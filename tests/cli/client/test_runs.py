@@ -110,6 +110,7 @@ async def test_without_a_profile_the_list_says_how_to_add_one(tmp_path: Path) ->
     assert listed.err.startswith("No profiles. Add one: workspace profile add")
 
 
+@pytest.mark.long
 async def test_a_key_that_is_none_is_not_kept(tmp_path: Path, server: Server) -> None:
     shell = Shell(tmp_path)
     wrong = await shell.run("profile", "add", "x", f"--url={server.url}", typed="svc_sk_wrong\n")

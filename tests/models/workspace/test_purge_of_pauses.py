@@ -34,6 +34,7 @@ async def trash_of_old(space: Space, item_id: UUID) -> None:
     await purged(space.database, purge_trash, ago(30))
 
 
+@pytest.mark.long
 async def test_a_paused_automation_is_purged_with_its_pauses(client: Client, space: Space) -> None:
     made, kept = [await publish(client, space) for _ in range(2)]
     read(await client.post(f"{space.path}/pause", json={}))

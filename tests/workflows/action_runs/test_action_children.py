@@ -80,6 +80,7 @@ async def test_cancel_closes_the_run_of_the_action_in_its_own_transaction(
     await eventually(is_cancelled, what="the end of the child")
 
 
+@pytest.mark.long
 async def test_an_operator_who_ends_the_child_fails_the_node(engine: Engine, serve: Serve) -> None:
     automation_id, run_id, ran = await under_way(engine, serve)
     await execution(engine, ran).terminate(reason="an operator did")
@@ -131,6 +132,7 @@ async def test_a_loop_runs_an_action_for_each_item(engine: Engine, count: int) -
 # ---- with a child of its own
 
 
+@pytest.mark.long
 async def test_an_automation_that_is_waited_for_is_a_child_of_the_action(engine: Engine) -> None:
     called = await engine.publish(event())
     action_id = await make(engine, "run_automation", automationId=str(called.id), wait=True)

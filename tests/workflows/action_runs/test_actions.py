@@ -466,6 +466,7 @@ async def test_a_cancelled_action_fails_its_node(engine: Engine, serve: Serve) -
     assert len(endpoint.requests) == 1
 
 
+@pytest.mark.long
 async def test_a_node_waits_for_the_automation_of_its_action(engine: Engine) -> None:
     called = await engine.publish(graph(node("a", "transform", output={"x": 1})))
     action_id = await make(engine, "run_automation", automationId=str(called.id), wait=True)

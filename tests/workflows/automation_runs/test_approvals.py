@@ -27,6 +27,7 @@ APPROVE: dict[str, Any] = {"decision": "approved"}
 REJECT: dict[str, Any] = {"decision": "rejected"}
 
 
+@pytest.mark.long
 async def test_an_assignee_approves(engine: Engine) -> None:
     boss = await member(engine, Role.VIEWER)
     place = await waiting(engine, approval(boss, title="Pay?", message="100 €"))
@@ -93,6 +94,7 @@ async def test_members_with_the_role_decide(engine: Engine) -> None:
     assert ways(await engine.ended(*place)) == {"ask", "yes"}
 
 
+@pytest.mark.long
 async def test_editors_decide_only_if_the_node_lets_them(engine: Engine) -> None:
     admin, owner = await member(engine, Role.ADMIN), await member(engine, Role.OWNER)
     place = await waiting(engine, approval(role="admin"))
@@ -128,6 +130,7 @@ async def test_no_editor_decides_before_the_node_asks(engine: Engine, allowed: A
     assert ways(await engine.ended(*place)) == {"ask", "yes"}
 
 
+@pytest.mark.long
 async def test_the_member_who_started_a_run_does_not_decide_it(engine: Engine) -> None:
     place = await waiting(engine, approval(engine.actor, await member(engine)))
     with pytest.raises(OwnRunError, match="allowSelf"):
@@ -245,6 +248,7 @@ async def test_a_decision_may_come_before_the_question(engine: Engine) -> None:
     assert len(by_node(run)["ask"].output["decisions"]) == 1
 
 
+@pytest.mark.long
 async def test_a_node_that_does_not_wait_is_not_decided(engine: Engine) -> None:
     boss = await member(engine)
     place = await waiting(engine, approval(boss))

@@ -205,6 +205,7 @@ async def test_calls_in_a_circle_end(engine: Engine, wait: bool) -> None:
     assert [row.user_id for row in told] == [engine.actor.user_id]
 
 
+@pytest.mark.long
 async def test_an_output_that_is_too_large_fails_the_node_of_a_run_that_continues(
     engine: Engine, serve: Serve
 ) -> None:
@@ -227,6 +228,7 @@ async def test_an_output_that_is_too_large_fails_the_node_of_a_run_that_continue
     await engine.cancel(caller.id, run_id)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wait", [True, False])
 async def test_a_repeated_call_finds_its_run_after_changes_of_the_automation(
     engine: Engine, wait: bool
@@ -269,6 +271,7 @@ async def closed(engine: Engine, run_id: Id, status: WorkflowExecutionStatus) ->
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.long
 async def test_a_called_run_that_is_cancelled_fails_the_node(engine: Engine) -> None:
     called = await engine.publish(event())
     caller = await engine.publish(calling(called.id))
@@ -281,6 +284,7 @@ async def test_a_called_run_that_is_cancelled_fails_the_node(engine: Engine) -> 
     assert await error_codes(engine, run) == {"call": "called_run_cancelled"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["terminate", "cancel"])
 async def test_an_operator_who_ends_the_child_fails_the_node(engine: Engine, how: str) -> None:
     called = await engine.publish(event())
@@ -338,6 +342,7 @@ async def test_a_run_that_is_under_way_already_is_awaited(engine: Engine) -> Non
     await execution(engine, child_id).terminate()
 
 
+@pytest.mark.long
 async def test_a_simulated_test_calls_no_automation(engine: Engine) -> None:
     called = await engine.publish(ADD)
     automation_id = await engine.draft(calling(called.id))

@@ -119,6 +119,7 @@ async def test_a_node_on_its_way_to_the_gate_does_not_pass_it(
     assert made == 0
 
 
+@pytest.mark.long
 async def test_a_finished_run_is_returned_unchanged(engine: Engine) -> None:
     for shape in (graph(NEXT), graph(node("halt", "stop", result="failed"))):
         automation = await engine.publish(shape)

@@ -241,6 +241,7 @@ async def test_every_end_lets_the_next_in(engine: Engine, end: str) -> None:
     assert admitted_at <= completed_at
 
 
+@pytest.mark.long
 async def test_tests_need_no_slot(engine: Engine) -> None:
     automation_id = await limited(engine, short(), policy="skip")
     held = await limited(engine, holding(), policy="skip")

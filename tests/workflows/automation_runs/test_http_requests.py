@@ -199,6 +199,7 @@ SAVED = graph(
 )
 
 
+@pytest.mark.long
 async def test_an_answer_is_saved_as_a_file(engine: Engine, serve: Serve) -> None:
     content = b"%PDF-1.7\x00\xff" * MEBIBYTE
     name = "attachment; filename=no.pdf; filename*=UTF-8''%e2%82%ac%20a.pdf"

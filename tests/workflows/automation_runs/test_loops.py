@@ -271,6 +271,7 @@ async def test_a_failed_item_cancels_the_items_beside_it(engine: Engine, serve: 
 NESTED_ITEMS = {"rows": [{"name": "a", "parts": [1, 2]}, {"name": "b", "parts": [3]}]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["quick", "outside"])
 async def test_loops_run_inside_loops(engine: Engine, serve: Serve, kind: str) -> None:
     endpoint = await serve(reply(200, {}))
@@ -373,6 +374,7 @@ async def test_repeat_sees_what_the_iteration_before_computed(engine: Engine) ->
     }
 
 
+@pytest.mark.long
 async def test_repeat_around_a_call(engine: Engine, serve: Serve) -> None:
     pages = [reply(200, {"next": number}) for number in (1, 2, None)]
     endpoint = await serve(*pages)

@@ -82,6 +82,7 @@ async def test_members_are_notified_by_role(engine: Engine) -> None:
     assert set(run.output["tell"]["notified"]) >= commenters
 
 
+@pytest.mark.long
 async def test_a_role_without_members_notifies_no_one(engine: Engine) -> None:
     alone = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     run = await alone.run(graph(node("tell", "notify", role="admin", title="Hi")))

@@ -41,6 +41,7 @@ async def sweep(engine: Engine) -> dict[str, int]:
     return swept
 
 
+@pytest.mark.long
 async def test_resting_runs_have_no_execution_and_succeed_after_a_resume(engine: Engine) -> None:
     made, beside = [await engine.publish(QUICK) for _ in range(2)]
     await pause_work(engine, AUTOMATION, made.id)

@@ -244,6 +244,7 @@ async def test_a_query_that_means_nothing_fails_the_node(engine: Engine, table: 
     )
 
 
+@pytest.mark.long
 async def test_an_effect_and_its_node_run_are_one_transaction(engine: Engine, table: Id) -> None:
     """The record is there exactly as often as its node run, however often the node is asked for."""
     runs = [

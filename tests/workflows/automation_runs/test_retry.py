@@ -246,6 +246,7 @@ async def test_a_run_that_succeeded_has_nothing_to_retry(engine: Engine) -> None
     assert (await retry(engine, automation.id, run_id, from_="start")).status == "succeeded"
 
 
+@pytest.mark.long
 async def test_the_version_of_then_or_of_now(engine: Engine) -> None:
     def stopping(message: str) -> Json:
         return graph(
@@ -268,6 +269,7 @@ async def test_the_version_of_then_or_of_now(engine: Engine) -> None:
     assert errors == {"original": "stop: then", "published": "stop: then", "draft": "stop: draft"}
 
 
+@pytest.mark.long
 async def test_a_mended_node_ends_the_run_well(engine: Engine) -> None:
     def last(value: Any) -> Json:
         return graph(

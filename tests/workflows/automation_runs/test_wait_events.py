@@ -99,6 +99,7 @@ async def test_no_event_comes_between_looking_and_waiting(
     assert run.output == {"then": {"got": {"n": 1}}}
 
 
+@pytest.mark.long
 async def test_events_of_one_key_are_heard_one_by_one(engine: Engine) -> None:
     chain = graph(
         held("a", "wait_event", {"eventKey": "tick"}),
@@ -170,6 +171,7 @@ async def test_a_filter_names_nodes_and_variables_that_there_are(engine: Engine)
         assert any(f'Reads the {thing} "gone"' in one for one in said)
 
 
+@pytest.mark.long
 async def test_an_event_finds_the_run_it_belongs_to(engine: Engine) -> None:
     automation = await engine.publish(event(eventKey="done", filter="data.id == trigger.order.id"))
     runs = [
@@ -214,6 +216,7 @@ async def test_a_filter_that_reads_too_much_fails_its_node(engine: Engine) -> No
     assert "16 KiB" in (by_node(run)["hear"].error or "")
 
 
+@pytest.mark.long
 async def test_one_of_fifty_resumes_wins(engine: Engine) -> None:
     place = await waiting(engine, event())
     answers = await all_of(*(resume(engine, place, "hear", data={"n": n}) for n in range(50)))

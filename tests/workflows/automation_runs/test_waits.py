@@ -91,6 +91,7 @@ async def test_a_run_is_waiting_exactly_while_only_waits_are_open(
             assert status == "running"
 
 
+@pytest.mark.long
 async def test_a_waiting_run_shows_what_it_will_not_come_to(engine: Engine) -> None:
     other = await engine.publish(graph(node("pause", "delay", seconds=600)))
     for waits in (

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from sqlalchemy import select
 
 from activities.sources.reading_process import BATCH
@@ -15,6 +16,7 @@ from tests.support.spaces import Space
 ROWS = BATCH + 10
 
 
+@pytest.mark.long
 async def test_the_rows_of_all_batches_have_a_history_and_one_event(
     client: Client, space: Space, engine: Engine
 ) -> None:

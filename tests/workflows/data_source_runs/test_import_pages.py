@@ -101,6 +101,7 @@ async def test_a_file_becomes_a_database_as_its_columns_are_mapped(
     assert {(one["title"], one["data"]["cost"]) for one in records} == {("Tea", 3), ("Milk", 1.5)}
 
 
+@pytest.mark.long
 async def test_rows_go_to_fields_that_are_there_and_to_a_new_one(
     client: Client, space: Space, owner: Visitor
 ) -> None:

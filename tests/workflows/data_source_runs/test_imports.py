@@ -93,6 +93,7 @@ async def test_inline_text_needs_no_base64(client: Client, importing: Any) -> No
     ]
 
 
+@pytest.mark.long
 async def test_a_mapping_says_what_columns_become(client: Client, importing: Any) -> None:
     fields = [
         {"sourcePath": "Name", "fieldKey": "title", "label": "Name", "kind": "text"},
@@ -341,6 +342,7 @@ async def test_a_url_is_read_as_its_name_its_type_or_its_content_say(
     assert found[0]["title"] == "Tea"
 
 
+@pytest.mark.long
 async def test_a_preview_counts_what_cannot_be_stored_as_the_import_does(
     client: Client, space: Space, importing: Any, serve: Serve
 ) -> None:

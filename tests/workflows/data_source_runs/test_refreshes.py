@@ -115,6 +115,7 @@ async def test_a_failed_fetch_removes_nothing(source: Any, answer: Answer, kind:
     assert set(await goods_of.records()) == {"a"}
 
 
+@pytest.mark.long
 async def test_an_open_quotation_mark_changes_nothing(source: Any) -> None:
     goods_of = await source(kind="http_csv")
     goods_of.answers(reply(200, "code,name,price\na,Apple,1\nb,Pear,2\n", type_="text/csv"))
@@ -247,6 +248,7 @@ async def test_the_newest_run_is_reverted(source: Any) -> None:
     assert (await goods_of.records())["a"]["title"] == "Pear"
 
 
+@pytest.mark.long
 async def test_an_action_refreshes_and_waits(source: Any) -> None:
     goods_of = await source()
     goods_of.answers(goods(("a", "Apple", 1)))

@@ -104,6 +104,7 @@ async def test_a_file_is_read_as_its_rows_suggest(client: Client, call: Any) -> 
     assert (kinds["day"], kinds["price"]) == ("select", "text")
 
 
+@pytest.mark.long
 async def test_rejected_cells_are_shown_before_and_after_the_import(
     client: Client, space: Space, call: Any
 ) -> None:

@@ -203,6 +203,7 @@ async def test_a_deleted_endpoint_leaves_no_line(client: Client, space: Space) -
     await eventually(nothing_is_left, what="the end of a line")
 
 
+@pytest.mark.long
 async def test_deliveries_that_wait_for_a_disabled_endpoint_end_with_it(
     client: Client, space: Space
 ) -> None:

@@ -52,6 +52,7 @@ async def test_a_mail_asks_and_its_link_decides(engine: Engine, post_office: Pos
     assert (run.status, ways(run)) == ("succeeded", {"ask", "yes"})
 
 
+@pytest.mark.long
 async def test_neither_rows_nor_executions_have_a_link(
     engine: Engine, post_office: PostOffice
 ) -> None:

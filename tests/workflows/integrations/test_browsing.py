@@ -65,6 +65,7 @@ async def test_a_revoked_right_ends_what_the_mirror_serves(demo: Demo) -> None:
     assert (await demo.browse()).status_code == 200
 
 
+@pytest.mark.long
 async def test_the_provider_is_asked_for_permission_before_a_content_is_served(demo: Demo) -> None:
     first = await demo.does("read", "welcome")
     assert (first["format"], first["readOnly"], first["revision"]) == ("markdown", True, "1")

@@ -27,6 +27,7 @@ async def entries_of(demo: Demo, mount_id: str) -> dict[str, Any]:
         return {row.external_id: row for row in rows}
 
 
+@pytest.mark.long
 async def test_the_same_resource_below_the_same_parent_is_the_same_mount(demo: Demo) -> None:
     answers = await asyncio.gather(*(demo.call("mount", "welcome") for _ in range(4)))
     assert sorted(one.status_code for one in answers) == [200, 200, 200, 201]
@@ -50,6 +51,7 @@ async def test_a_key_gives_the_same_answer(demo: Demo) -> None:
     assert again.json() == first.json()
 
 
+@pytest.mark.long
 async def test_a_folder_is_mounted_with_all_below_it_and_circles_end(demo: Demo) -> None:
     made = await demo.does("mount", "handbook", recursive=True)
     whole = await demo.synced(made["mount"]["id"])
@@ -120,6 +122,7 @@ async def test_a_cancelled_sync_writes_nothing_more(demo: Demo) -> None:
     assert len(await entries_of(demo, mount_id)) < 15_000
 
 
+@pytest.mark.long
 async def test_a_deleted_mount_goes_to_the_trash_with_its_entries(demo: Demo) -> None:
     mount_id = (await demo.does("mount", "handbook", recursive=True))["mount"]["id"]
     await demo.synced(mount_id)

@@ -277,6 +277,7 @@ async def test_a_key_gives_the_same_import(demo: Demo) -> None:
     assert first.json()["data"]["imported"] == counts(created=1)
 
 
+@pytest.mark.long
 async def test_forms_become_forms(demo: Demo) -> None:
     key = {"Idempotency-Key": "one form"}
     survey = await demo.does("import-form", "survey", headers=key)

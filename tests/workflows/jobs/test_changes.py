@@ -120,6 +120,7 @@ async def test_nothing_is_saved_that_calls_a_private_host(client: Client, space:
     assert all("private address" in one["error"] for one in result["results"][1:])
 
 
+@pytest.mark.long
 async def test_destructive_operations_are_approved_first(client: Client, space: Space) -> None:
     old = (await make(client, "page", "Old"))["item"]
     change = await propose(

@@ -84,6 +84,7 @@ async def test_a_model_plans_operations(client: Client, space: Space, serve: Ser
     assert [one["title"] for one in records] == ["Mill & Sons"]
 
 
+@pytest.mark.long
 async def test_a_model_that_obeys_the_content_of_a_workspace_removes_nothing(
     client: Client, space: Space, foreign: Space, serve: Serve
 ) -> None:

@@ -118,6 +118,7 @@ async def test_an_empty_plan_is_refused(client: Client, space: Space) -> None:
     assert await events(client, space) == []
 
 
+@pytest.mark.long
 async def test_nothing_is_left_of_what_cannot_be_built(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,6 +197,7 @@ async def test_changed_rows_are_kept_and_removed_by_force(
     await admin.decide(run["id"], "rollback", 409, reason="Once more.")
 
 
+@pytest.mark.long
 async def test_a_bundle_that_changed_after_its_approval_is_not_imported(
     admin: Administrator, engine: Engine
 ) -> None:

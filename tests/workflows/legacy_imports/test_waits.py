@@ -73,6 +73,7 @@ async def test_a_signal_that_is_lost_is_made_up_for(engine: Engine) -> None:
     await until(engine, run_id, "completed")
 
 
+@pytest.mark.long
 async def test_an_execution_that_is_gone_begins_anew_from_its_rows(engine: Engine) -> None:
     run_id = await accept(engine, await small(engine))
     await until(engine, run_id, "awaiting_review")

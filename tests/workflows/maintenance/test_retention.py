@@ -79,6 +79,7 @@ async def sweeping(client: Client) -> AsyncIterator[Sweeping]:
         yield Sweeping(client, store)
 
 
+@pytest.mark.long
 async def test_each_kind_is_removed_to_its_end(sweeping: Sweeping) -> None:
     store = sweeping.store
     store.batches = {Expired.FILES: 2, Expired.RUNS: 3}

@@ -274,6 +274,7 @@ async def test_a_source_whose_creator_lost_access_is_not_refreshed(
     assert told == [runs[-1]["id"]], "once until a refresh succeeds"
 
 
+@pytest.mark.long
 async def test_the_sweep_mends_what_operators_did(engine: Engine, scheduled: Make) -> None:
     lost, paused = await scheduled(), await scheduled()
     await handle_of(engine.client, UUID(lost.id), WORKFLOW_KIND).delete()

@@ -248,6 +248,7 @@ async def test_disabled_and_deleted_automations_do_not_fire(engine: Engine) -> N
     assert await runs_of(engine, made.id) == await runs_of(engine, manual.id) == []
 
 
+@pytest.mark.long
 async def test_one_due_time_has_one_run_however_often_it_is_asked_for(engine: Engine) -> None:
     made = await scheduled(engine, cron=EVERY_HOUR)
     assert (await backfill(engine, made.id, NOON, NOON + 2 * HOUR)).created == 3

@@ -224,6 +224,7 @@ async def test_a_closed_workspace_has_no_schedules(engine: Engine) -> None:
     await until_schedule(other, made.id, lambda found: found is None)
 
 
+@pytest.mark.long
 async def test_a_delivery_that_was_overtaken_ends_right(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -258,6 +258,7 @@ async def test_due_times_that_were_passed_over_are_kept(goods: Listening) -> Non
     assert await told(goods, every) == Counter(["passed_over"])
 
 
+@pytest.mark.long
 async def test_an_event_that_was_tried_too_often_has_failed(
     goods: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -145,6 +145,7 @@ async def test_a_debounced_change_is_judged_again_when_it_is_due(goods: Listenin
     assert (first.outcome, second.outcome) == ("run", "debounced")
 
 
+@pytest.mark.long
 async def test_all_slots_taken_says_which(goods: Listening) -> None:
     day = {"nodes": [{"id": "wait", "kind": "delay", "config": {"seconds": 86_400}}], "edges": []}
     narrow = await goods.automation(

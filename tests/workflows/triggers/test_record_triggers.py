@@ -32,6 +32,7 @@ async def goods(engine: Engine) -> AsyncIterator[Listening]:
     yield await Listening.within(engine.database, engine.actor)
 
 
+@pytest.mark.long
 async def test_a_created_record_starts_one_run_with_its_facts(goods: Listening) -> None:
     subscriber = await goods.automation("record_created")
     made = await goods.create("A", price=3)

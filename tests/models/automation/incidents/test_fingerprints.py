@@ -52,6 +52,7 @@ WORDS = st.lists(
 SLOTS = st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=5)
 
 
+@pytest.mark.long
 @given(WORDS, SLOTS, st.data())
 def test_messages_that_differ_in_values_alone_are_one(
     words: list[str], slots: list[str], data: st.DataObject

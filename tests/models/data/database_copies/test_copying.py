@@ -242,6 +242,7 @@ async def test_relations_within_lead_to_the_copies_and_others_to_the_same(
     assert shown == [parts, parts], "the order of the other sides is the copy's too"
 
 
+@pytest.mark.long
 async def test_the_relations_of_a_copy_are_its_own(
     client: Client, space: Space, trade: Trade
 ) -> None:

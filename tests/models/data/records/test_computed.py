@@ -122,6 +122,7 @@ async def test_every_aggregate_is_what_plain_python_says(
     assert (values["c_checked"], values["c_unchecked"]) == (sum(done), len(done) - sum(done))
 
 
+@pytest.mark.long
 async def test_of_nothing_only_counts_have_a_value(client: Client, orders: str, lines: str) -> None:
     assert lines
     for aggregate in NUMBERS:

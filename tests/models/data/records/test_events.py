@@ -68,6 +68,7 @@ async def test_events_of_a_batch_are_written_together(space: Space) -> None:
     assert titles == [f"{n:03}" for n in range(2 * CHUNK + 1)]
 
 
+@pytest.mark.long
 async def test_a_burst_outlives_its_first_writer(space: Space) -> None:
     goods = await Listening.within(space.database, space.actor, keys=space.keys)
     subscriber = await goods.automation("record_updated", debounceSeconds=3_600)

@@ -234,6 +234,7 @@ async def test_a_grant_opens_a_closed_database(
     assert await linked(client.with_token(token), task, "project") == [project]
 
 
+@pytest.mark.long
 async def test_parallel_writers_leave_one_link_where_there_may_be_one(
     client: Client, space: Space, projects: str, tasks: str
 ) -> None:

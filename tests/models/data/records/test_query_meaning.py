@@ -468,6 +468,7 @@ figures = st.lists(
 )
 
 
+@pytest.mark.long
 @relaxed
 @given(
     present=rows,

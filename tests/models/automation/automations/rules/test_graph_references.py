@@ -5,6 +5,7 @@ import json
 from typing import Any
 from uuid import UUID
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -174,6 +175,7 @@ def _issues(document: Json, key: str) -> list[str]:
     return [issue.message for issue in compiled.issues]
 
 
+@pytest.mark.long
 @settings(max_examples=examples(60), deadline=None)
 @given(bindings, st.booleans())
 def test_each_planted_reference_is_found_and_follows_a_rename(

@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -261,6 +262,7 @@ class Simulation:
         self.trace += planner.apply(RunCancelled())
 
 
+@pytest.mark.long
 def test_simulated_runs() -> None:
     ends = {"cancelled": 0, "succeeded": 0, "failed": 0, "stopped": 0, "iterated": 0}
     for seed in range(SIMULATIONS):
