@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from activities.automation_runs.node_execution import CalledNode, NodeExecution
 from activities.automation_runs.runs import GraphCache, RunCache
@@ -207,3 +207,15 @@ async def test_a_filter_of_an_awaited_event_refuses(engine: Engine, goods: Liste
         edges=[("read", "hear")],
     )
     await refused(engine, goods, await waiting(engine, content))
+
+
+async def test_a_run_with_values_of_its_caller_refuses(engine: Engine, goods: Listening) -> None:
+    boss = await member(engine)
+    place = await waiting(engine, reading(goods, boss))
+    async with engine.database.transaction() as work:
+        await work.execute(
+            update(automation_run)
+            .where(automation_run.c.id == place[1])
+            .values(options={"scope": {"trigger": {"record": {"data": {"price": 7}}}}})
+        )
+    await refused(engine, goods, place)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Protocol, cast
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from models.automation.automation_runs import rules, slots
 from models.automation.automation_runs.node_writes import close_nodes
@@ -184,6 +184,10 @@ async def runs_ended(work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]
 
 MOST_RUNS = 1_000
 """Runs of one graph that are moved in one transaction."""
+_RUNS_AT_ONCE = 10
+"""Runs whose stored values are in memory at a time: payloads and outputs may be large."""
+_OTHER_VALUES = ("mocks", "replays", "reused", "scope")
+"""Options by which a run has values of another run, or of its caller, beside its own."""
 
 _node = node_run.c
 _RESTING = frozenset(
@@ -194,7 +198,6 @@ _RESTING = frozenset(
 
 class _WaitingRun(Protocol):
     id: Id
-    status: str
     trigger_payload: JsonObject
     options: JsonObject
 
@@ -257,7 +260,7 @@ async def move_waiting_runs(work: UnitOfWork, actor: Actor, sought: Sought, key:
         ]
         if not places:
             continue
-        runs = await _hold(work, graph, {reference.node for reference in places})
+        run_ids = await _hold(work, graph, {reference.node for reference in places})
         try:
             new = rewritten({"triggerConfig": config, "graph": content}, places, key)
         except UnknownPlaceError:
@@ -266,8 +269,10 @@ async def move_waiting_runs(work: UnitOfWork, actor: Actor, sought: Sought, key:
         checksum = await store_like(work, actor.workspace_id, graph.automation_id, *parts)
         types = graph_references.stored_types(config, content, forms)
         renaming = _Renaming(sought.subject, key, types)
-        await _write(work, graph, checksum, runs, renaming)
-        await _write_outputs(work, [run.id for run in runs], content, renaming)
+        for start in range(0, len(run_ids), _RUNS_AT_ONCE):
+            part = run_ids[start : start + _RUNS_AT_ONCE]
+            await _write(work, graph, checksum, part, renaming)
+            await _write_outputs(work, part, content, renaming)
 
 
 class NotWaitingError(ConflictError):
@@ -279,32 +284,32 @@ class NotWaitingError(ConflictError):
 
 async def _hold(
     work: UnitOfWork, graph: references.FoundGraph, nodes: Collection[str]
-) -> Sequence[_WaitingRun]:
+) -> Sequence[Id]:
     """The open runs of a graph, locked. Raises NotWaitingError when one cannot be moved.
 
     A run whose row is locked is about to write a node. To wait for it could be a deadlock: the
     node may wait for records that this transaction changes.
     """
-    statement = sa.select(_run.id, _run.status, _run.trigger_payload, _run.options).where(
+    has_others = _run.options.has_any(sa.literal(_OTHER_VALUES, ARRAY(sa.Text)))
+    waits = sa.and_(_run.status != rules.RunStatus.RUNNING, ~has_others)
+    statement = sa.select(_run.id, waits.label("waits")).where(
         _run.automation_id == graph.automation_id,
         _run.automation_version_id == graph.version_id,
         _run.graph_checksum == graph.checksum,
         _run.status.in_(rules.OPEN_RUN),
     )
     locked = statement.limit(MOST_RUNS).with_for_update(key_share=True, skip_locked=True)
-    runs = await work.rows(locked, of=_WaitingRun)
+    runs = await work.rows(locked)
+    run_ids = [run.id for run in runs]
     rests = sa.and_(_node.status == rules.NodeStatus.WAITING, _node.node_kind.in_(_RESTING))
     reads = sa.and_(_node.node_kind == NodeKind.WAIT_EVENT, _node.node_id.in_(nodes))
     busy = sa.select(_node.run_id).where(
-        _node.run_id.in_([run.id for run in runs]),
-        _node.status.in_(rules.OPEN_NODE),
-        sa.or_(~rests, reads),
+        _node.run_id.in_(run_ids), _node.status.in_(rules.OPEN_NODE), sa.or_(~rests, reads)
     )
-    alone = all(run.options.keys().isdisjoint(("replays", "reused")) for run in runs)
-    waits = alone and all(run.status != rules.RunStatus.RUNNING for run in runs)
-    if len(runs) < graph.runs or not waits or await work.first(busy) is not None:
+    all_wait = len(runs) >= graph.runs and all(run.waits for run in runs)
+    if not all_wait or await work.first(busy) is not None:
         raise NotWaitingError
-    return runs
+    return run_ids
 
 
 class _Renaming:
@@ -337,7 +342,7 @@ async def _write(
     work: UnitOfWork,
     graph: references.FoundGraph,
     checksum: str,
-    runs: Sequence[_WaitingRun],
+    run_ids: Sequence[Id],
     renaming: _Renaming,
 ) -> None:
     """Have runs execute another graph; they are runs of the version that has it, if one does."""
@@ -350,6 +355,8 @@ async def _write(
         .order_by(automation_queries.VERSION.version.desc())
         .limit(1)
     )
+    columns = (_run.id, _run.trigger_payload, _run.options)
+    runs = await work.rows(sa.select(*columns).where(_run.id.in_(run_ids)), of=_WaitingRun)
     statement = (
         sa.update(automation_run)
         .where(_run.id == sa.bindparam("moved_id"))
