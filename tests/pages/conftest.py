@@ -10,9 +10,11 @@ import pytest_asyncio
 from runtime.configuration.settings import Settings
 from tests.support.browser import CHROMIUM, Page, Protocol, browser
 from tests.support.engine import running_engine
+from tests.support.person import Person
 from tests.support.postgres import emptied
 from tests.support.server import Server
 from tests.support.server import serving as api_process
+from tests.support.spaces import Space
 from tests.support.temporal import dev_server
 from tests.support.watched import WatchedDatabase
 
@@ -34,6 +36,12 @@ async def server(
         api_process(settings, WORKSPACE_TEMPORAL_UI_URL="http://127.0.0.1:8233") as server,
     ):
         yield server
+
+
+@pytest.fixture
+def person(server: Server, space: Space) -> Person:
+    """The owner of the workspace, who calls the API of that process."""
+    return Person(server, space)
 
 
 @pytest_asyncio.fixture(scope="module")

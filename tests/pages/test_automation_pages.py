@@ -9,16 +9,10 @@ from tests.support.browser import Page
 from tests.support.engine import Json, graph, node
 from tests.support.person import Person, axis, quoted, sign_in
 from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 def first() -> Json:

@@ -34,17 +34,11 @@ from tests.support.hooks import signed
 from tests.support.patience import eventually
 from tests.support.person import Person, axis, quoted, sign_in, violations
 from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=40)]
 
 RANDOM_EDITS = (Path(__file__).parent / "random_edits.js").read_text()
 HOSTILE = "</script><img src=x onerror=alert(1)>"
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 @pytest.mark.long

@@ -16,8 +16,6 @@ from tests.support.browser import Page
 from tests.support.engine import Json, graph, node
 from tests.support.patience import eventually
 from tests.support.person import Person, sign_in, violations
-from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=40)]
 
@@ -48,11 +46,6 @@ MOUNT = """(async () => {
   };
   return true;
 })()"""
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 async def workshop(page: Page, person: Person) -> str:

@@ -19,11 +19,6 @@ pytestmark = pytest.mark.takes(seconds=40)
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
-
-
 def approval(role: str = "owner", **config: object) -> Json:
     config = {"role": role, "allowSelf": True, "title": "Refund 1042?", **config}
     return graph(

@@ -7,14 +7,8 @@ import pytest
 from tests.support.browser import Page
 from tests.support.person import Person, axis, sign_in
 from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = pytest.mark.takes(seconds=30)
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 async def shown(page: Page, screens: Path, name: str) -> None:

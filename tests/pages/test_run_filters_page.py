@@ -9,14 +9,8 @@ from tests.support.engine import graph, node
 from tests.support.patience import eventually
 from tests.support.person import Person, axis, sign_in
 from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=30), pytest.mark.long]
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

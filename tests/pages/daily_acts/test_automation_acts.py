@@ -12,8 +12,6 @@ from tests.support.browser import Page
 from tests.support.canvas import Hand, draft, edges, face, is_there, one, opened, saved
 from tests.support.engine import graph, node
 from tests.support.person import Person
-from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=60)]
 
@@ -133,11 +131,6 @@ def test_each_act_has_a_test_and_one_by_keys() -> None:
             name, _, test = place.partition(":")
             assert test in names_of_tests(name), (act, place)
         assert "keys" in places[-1], act
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 FOCUS = "document.activeElement"

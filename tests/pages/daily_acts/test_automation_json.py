@@ -9,8 +9,6 @@ from tests.support.browser import Page
 from tests.support.canvas import Hand, draft, face, is_there, one, opened, press, saved
 from tests.support.engine import Json, graph, node
 from tests.support.person import Person, axis, tab_to, violations
-from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=60), pytest.mark.long]
 
@@ -20,11 +18,6 @@ TEXT = f"{ACE}.getValue()"
 LINE = f"{ACE}.session.getLine({ACE}.getCursorPosition().row)"
 """The line of the cursor."""
 POPUP = "[...document.querySelectorAll('.ace_autocomplete')].find(one => one.checkVisibility())"
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 def small() -> Json:

@@ -11,18 +11,11 @@ from tests.support.canvas import face, middle, one, opened, press
 from tests.support.engine import Json, graph, node
 from tests.support.patience import eventually, promised
 from tests.support.person import Person, axis
-from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=60)]
 
 FEWEST_FRAMES = 30
 """Frames a second on a quiet machine with two cores."""
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 def large(nodes: int = 200) -> Json:

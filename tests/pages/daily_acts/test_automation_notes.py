@@ -21,19 +21,12 @@ from tests.support.canvas import (
 )
 from tests.support.engine import Json, graph, node
 from tests.support.person import Person, axis, quoted, violations
-from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=60)]
 
 HOSTILE = "</textarea></script><img src=x onerror=alert(1)>{{ trigger.x }}\n**no Markdown**"
 FOCUS = "document.activeElement"
 SHOWN = "document.querySelectorAll('.canvas-note').length"
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 def small() -> Json:

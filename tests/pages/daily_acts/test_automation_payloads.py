@@ -10,8 +10,6 @@ from tests.support.browser import Page
 from tests.support.canvas import Hand, choose, draft, face, fill, one, opened, press, saved
 from tests.support.engine import Json, graph, node
 from tests.support.person import Person, violations
-from tests.support.server import Server
-from tests.support.spaces import Space
 
 
 def input_of(path: str) -> str:
@@ -23,11 +21,6 @@ pytestmark = [pytest.mark.takes(seconds=60), pytest.mark.long]
 
 DIALOG = "document.querySelector('dialog#test')"
 BAR = "document.querySelector('.canvas-bar[data-run]')"
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 async def asked(page: Page, person: Person, trigger: Json) -> str:

@@ -13,18 +13,11 @@ from tests.support.endpoint import Serve, reply
 from tests.support.engine import Json
 from tests.support.patience import found_when
 from tests.support.person import Person, sign_in
-from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=90)]
 
 MOST_SECONDS = 90
 FIELDS = [{"key": "order", "label": "Order", "kind": "number"}]
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 async def built(hand: Hand, url: str) -> None:

@@ -10,17 +10,11 @@ from tests.support.canvas import draft, face, fill, is_there, one, opened, press
 from tests.support.engine import Json, graph, node
 from tests.support.person import Person
 from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=60)]
 
 BAR = "document.querySelector('.canvas-bar.wrong')"
 SAID = "document.querySelector('.bars').innerText"
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 def small() -> Json:

@@ -11,15 +11,8 @@ from tests.support.browser import Page
 from tests.support.engine import graph, node
 from tests.support.patience import eventually
 from tests.support.person import Person, axis, sign_in, violations
-from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 def widget(kind: str, content: dict[str, Any], x: int, y: int, w: int, h: int) -> dict[str, Any]:

@@ -11,15 +11,8 @@ from models.core.access.rules import Role
 from tests.support.browser import Page
 from tests.support.patience import eventually
 from tests.support.person import Person, axis, sign_in, tab_to, violations
-from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 async def new_note(person: Person, *blocks: dict[str, Any]) -> str:

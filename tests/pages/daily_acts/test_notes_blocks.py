@@ -16,18 +16,11 @@ from tests.pages.daily_acts.test_notes import (
 from tests.pages.daily_acts.view_acts import middle, pull
 from tests.support.browser import Page
 from tests.support.person import Person, violations
-from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
 ARROWS = {"ArrowUp": 38, "ArrowDown": 40}
 ALT, CONTROL, SHIFT = 1, 2, 8
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 async def letters(page: Page, person: Person, text: str = "abcd") -> str:

@@ -25,11 +25,6 @@ from tests.support.spaces import Space
 pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
 
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
-
-
 async def test_a_nested_filter_is_built_by_clicks_and_saved(
     page: Page, person: Person, screens: Path
 ) -> None:

@@ -28,11 +28,6 @@ from tests.support.spaces import Space
 pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
 
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
-
-
 async def board(
     page: Page, person: Person, *, stack: str = "state", **manifest: str
 ) -> tuple[str, str]:

@@ -17,8 +17,6 @@ from tests.pages.daily_acts.view_acts import (
 )
 from tests.support.browser import Page
 from tests.support.person import Json, Person, axis, violations
-from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
@@ -33,11 +31,6 @@ FIELDS: list[Json] = [
     {"label": "End", "kind": "date"},
     {"label": "Meeting", "kind": "datetime"},
 ]
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 async def calendar(

@@ -17,8 +17,6 @@ from tests.pages.daily_acts.view_acts import (
 )
 from tests.support.browser import Page
 from tests.support.person import Json, Person, axis, violations
-from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
@@ -34,11 +32,6 @@ CALL = {"title": "Call", "start": "2026-11-03T08:30:00.000Z", "end": "2026-11-03
 TALK = {"title": "Talk", "start": "2026-11-03T09:00:00.000Z", "end": "2026-11-03T11:00:00.000Z"}
 FAIR = {"title": "Fair", "start": "2026-11-03T23:00:00.000Z", "end": "2026-11-05T23:00:00.000Z"}
 TUESDAY, WEDNESDAY, THURSDAY = "2026-11-03", "2026-11-04", "2026-11-05"
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 async def hours(page: Page, person: Person, *, mode: str = "week", **manifest: str) -> str:

@@ -14,8 +14,6 @@ from tests.pages.daily_acts.view_acts import (
 )
 from tests.support.browser import Page
 from tests.support.person import Json, Person, sign_in
-from tests.support.server import Server
-from tests.support.spaces import Space
 
 pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
@@ -49,11 +47,6 @@ KINDS: dict[str, tuple[Json, str]] = {
         f"{names('.chart-values tbody tr')}.includes('Done2')",
     ),
 }
-
-
-@pytest.fixture
-def person(server: Server, space: Space) -> Person:
-    return Person(server, space)
 
 
 async def ids(person: Person, database_id: str) -> dict[str, str]:
