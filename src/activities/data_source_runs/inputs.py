@@ -416,11 +416,12 @@ def _changed(described: JsonObject, history: KnownColumns) -> list[JsonObject]:
         for column in history.columns
         if column.kind is not None
         and column.source_path in kinds
-        and _family(column.kind) != _family(kinds[column.source_path])
+        and _comparable(column.kind) != _comparable(kinds[column.source_path])
     ]
 
 
-def _family(kind: str) -> str:
+def _comparable(kind: str) -> str:
+    """The kind of a column; all kinds of text are one."""
     return FieldKind.TEXT if kind in _TEXTS else kind
 
 
