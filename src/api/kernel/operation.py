@@ -40,55 +40,62 @@ _CREDENTIALS = {
 class Access:
     """The demands of one operation (interface.md#order-of-checks).
 
-    All of `scopes` are needed. One of `any_scope` is enough to reach the command, which knows by
-    the kind of the resource which of them it must be. `resource` names what the path parameter
-    `<resource>Id` must identify: something visible in the caller's workspace, on which the caller
-    needs `level`; a GET may `prefetch` what it asks about it. Where none is named, a guest needs
-    the level of a writer on some item. An `idempotent` operation that `joins` has one effect
-    although it is called without a key: called again before its answer was given, it gives that.
-    `transaction=False` is for operations that must answer without a database, or take a statement
-    of their own; `writes` for a GET that counts its use, `snapshot` for one that reads rows which
-    must agree with each other. The body of an `upload` is no JSON: it goes to the object store, and
-    the endpoint finds what came of it in `call.upload`; where the endpoint has a body as well, JSON
-    is that. Of a page, a form with a file is an upload, and the fields before its file are the
-    body. `bundles` is for uploads that belong to no workspace: the prefix of their keys. With
-    `in_trash` the resource may be in the trash. A `raw` operation takes any query and any body,
-    which the endpoint finds in `call.raw_body`. What `starts_run` counts for the rate limit of run
-    starts as well. The `heavy` requests of one caller take turns, as batches do. A `safe` operation
-    changes nothing (RFC 9110, 9.2.1), by any method: the audit log leaves it out. A `page` is
-    served to clients that accept HTML, and takes the fields of a form as its body; its router says
-    how it refuses. What scripts of pages read and do may be asked for by `cookie`, beside
-    `Authorization`. Where it `prefers`, the caller may wait for the end of the work by
-    `Prefer: wait`. `unattended`: pages ask by themselves, which is no use of a session. The body of
-    one that `hides_body` is a secret: a proposal of it does not show the body.
-
     Routers declare it beside the operation; `authorization` enforces it, `openapi` documents it.
     """
 
     credential: Credential = "any"
     scopes: Sequence[Scope] = ()
+    """All of them are needed."""
     any_scope: Sequence[Scope] = ()
+    """One is enough to reach the command, which knows by the resource's kind which it must be."""
     resource: str | None = None
+    """The path parameter `<resource>Id` must identify something visible in the workspace.
+
+    Where none is named, a guest needs the level of a writer on some item.
+    """
     prefetch: Callable[[UUID], Prefetch] | None = None
+    """Statements that a GET asks about the resource, sent with the look at its caller."""
     in_trash: bool = False
+    """The resource may be in the trash."""
     level: Level = Level.NONE
+    """The level that the caller needs on the resource."""
     idempotent: bool = False
+    """It takes an `Idempotency-Key`."""
     joins: bool = False
+    """An idempotent one that has one effect without a key: a repeated call waits for its answer."""
     platform_admin: bool = False
     transaction: bool = True
+    """False for what must answer without a database, or takes statements of its own."""
     writes: bool = False
+    """A GET that counts its use."""
     snapshot: bool = False
+    """It reads rows that must agree with each other."""
     upload: bool = False
+    """Its body goes to the object store; the endpoint reads `call.upload`.
+
+    Where the endpoint has a JSON body as well, that is the body of a request. In the form of a page
+    the fields before the file are the body.
+    """
     bundles: str | None = None
+    """The prefix of the keys of uploads that belong to no workspace."""
     raw: bool = False
+    """It takes any query and any body, which the endpoint reads in `call.raw_body`."""
     starts_run: bool = False
+    """It counts for the rate limit of run starts as well."""
     heavy: bool = False
+    """Such requests of one caller take turns, as batches do."""
     page: bool = False
+    """It is for clients that accept HTML; its body is a form, and its router tells refusals."""
     cookie: bool = False
+    """Scripts of pages may ask by the cookie of the session, beside `Authorization`."""
     unattended: bool = False
+    """Pages ask by themselves, which is no use of a session."""
     prefers: bool = False
+    """The caller may wait for the end of the work by `Prefer: wait`."""
     hides_body: bool = False
+    """The body is a secret: a proposal of it does not show it."""
     safe: bool = False
+    """It changes nothing by any method (RFC 9110, 9.2.1): the audit log leaves it out."""
 
     def lacking(self, grants: frozenset[Scope]) -> str | None:
         """The scopes that a credential with these lacks, in words; None when it may come in."""
