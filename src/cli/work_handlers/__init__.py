@@ -1,1 +1,1 @@
-"""The kinds of durable work, one in each file, and what a worker derives from them."""
+"""The handlers of durable work, and what a worker derives from them."""
