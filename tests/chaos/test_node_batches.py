@@ -1,11 +1,13 @@
 """Nodes that only compute are written together, and as if each were alone (ADR 0080)."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Any
 
 import pytest
+import uvloop
 from sqlalchemy import select
 
 from activities.automation_runs import node_execution, quick_nodes
@@ -16,6 +18,7 @@ from activities.contracts import WAITS_FOR_SLOT
 from activities.endings import CLOSED
 from activities.outbox.claims import Limits, claim, claimed_header
 from activities.outbox.relay import RunStarts
+from models.automation.automation_runs import execution
 from models.automation.automation_runs.tables import node_run
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.planner.protocol import index_of
@@ -156,6 +159,51 @@ async def test_a_claimed_run_that_takes_long_is_shown_as_running(
     begun = await worker.begin(str(run_id))
     assert begun.batch.ended == "succeeded"
     assert await statuses(url, run_id) == ["queued", "running", "succeeded"]
+
+
+async def test_a_claimed_run_that_ends_as_it_would_be_shown_is_written_once(
+    idle: Engine, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    automation = await idle.publish(ADDING)
+    first, run_id = await idle.start(automation.id), await idle.start(automation.id)
+    worker = await claiming_worker(idle, first, run_id)
+    await worker.begin(str(first))
+    write = execution.write_nodes_and_succeed
+
+    async def slow(*arguments: Any) -> bool:
+        await asyncio.sleep(0.1)
+        return await write(*arguments)
+
+    monkeypatch.setattr(execution, "write_nodes_and_succeed", slow)
+    statements = counting_statements(idle, monkeypatch)
+    assert (await worker.begin(str(run_id))).batch.ended == "succeeded"
+    await asyncio.sleep(0.1)
+    monkeypatch.undo()
+    assert len(statements) == 1
+    assert await statuses(url, run_id) == ["queued", "succeeded"]
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def test_a_batch_that_ended_shows_no_run_on_any_event_loop(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing: Any = None
+    shown: list[node_execution.NodeBatch] = []
+    is_shown = asyncio.Event()
+
+    async def show(batch: node_execution.NodeBatch) -> None:
+        shown.append(batch)
+        is_shown.set()
+
+    async def ended_and_open() -> node_execution.NodeBatch:
+        with node_execution.NodeBatch(nothing, nothing, begins=True):
+            pass
+        with node_execution.NodeBatch(nothing, nothing, begins=True) as batch:
+            await is_shown.wait()
+            return batch
+
+    monkeypatch.setattr(node_execution.NodeBatch, "begin", show)
+    assert shown == [run(ended_and_open())]
 
 
 @pytest.mark.usefixtures("held")

@@ -69,19 +69,20 @@ class NodeBatch:
         self._database = database
         self._run = run
         self._begins = begins
-        self._showing: asyncio.TimerHandle | asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._showing: asyncio.Task[None] | None = None
         self._next = _Rows()
         self._lock = asyncio.Lock()
         self._failed = False
 
     def __enter__(self) -> "NodeBatch":
         if self._begins:
-            self._showing = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._show)
+            self._timer = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._show)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if isinstance(self._showing, asyncio.TimerHandle):
-            self._showing.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         self._let_go(self._next)
 
     def _show(self) -> None:
@@ -152,6 +153,8 @@ class NodeBatch:
                 for place in skipped
             ]
             leaves, began = run.plan.leaves(), run.header.started_at if self._begins else None
+            # Nothing is left to show to whoever waits for the lock.
+            self._begins = False
             return await execution.write_nodes_and_succeed(
                 work, run.header, leaves, part.rows, began
             )
