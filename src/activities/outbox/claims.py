@@ -283,8 +283,11 @@ def _claim_statement() -> sa.Select[Any]:
         .cte("claimed")
     )
     left, run = _left(heads, selection), _starting_run(claimed)
+    # Nobody waits for the disk: a claim that a crash of the server loses is made again, as after a
+    # crash of the relay, and every commit that follows from one flushes it as well (ADR 0178).
+    unflushed = sa.func.set_config("synchronous_commit", "off", sa.true())
     return (
-        sa.select(*claimed.c, selection.c.number, *left.c, *run.c)
+        sa.select(*claimed.c, selection.c.number, *left.c, *run.c, unflushed)
         .select_from(
             left.outerjoin(claimed, sa.true())
             .outerjoin(selection, selection.c.id == claimed.c.id)

@@ -84,6 +84,8 @@ class Notifier:
                 async with await psycopg.AsyncConnection.connect(
                     self._url, autocommit=True
                 ) as connection:
+                    # A notification takes a transaction ID, so that its commit would be flushed.
+                    await connection.execute("SET synchronous_commit = off")
                     await self._send(connection)
             log.warning("the notifier lost its connection")
             await asyncio.sleep(RETRY_SECONDS)

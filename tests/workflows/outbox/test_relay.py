@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from sqlalchemy import delete, insert, select, text, update
 
-from activities.outbox.claims import Limits
+from activities.outbox.claims import Limits, claim
 from activities.outbox.relay import Relay, RunStarts
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.commands import create_automation
@@ -157,6 +157,15 @@ async def test_a_cancel_goes_before_starts(quiet: Database) -> None:
     await intend(quiet, workspace_id, Intent.START, 5)
     (cancelled,) = await intend(quiet, workspace_id, Intent.CANCEL, 1)
     assert [row.subject_id for row in await claimed(relay(quiet), 1)] == [cancelled]
+
+
+async def test_a_claim_does_not_wait_for_the_disk(quiet: Database) -> None:
+    await intend(quiet, new_id(), Intent.START, 1)
+    limits = Limits(50, 50, 50, {WorkflowKind.AUTOMATION_RUN: 100})
+    async with quiet.transaction() as work:
+        await work.execute(text("SET LOCAL synchronous_commit = on"))
+        assert len((await claim(work, limits, [], [], of_one=7)).rows) == 1
+        assert await work.scalar(text("SELECT current_setting('synchronous_commit')")) == "off"
 
 
 async def test_a_claimed_row_is_not_claimed_again_before_its_claim_expires(quiet: Database) -> None:
