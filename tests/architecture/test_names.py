@@ -113,3 +113,16 @@ def read(wanted: list[str], _kept: bool) -> None:
     print(found)
 """
     assert sorted(bare_names(ast.parse(source))) == ["Page.shown", "read(wanted)", "read: found"]
+
+
+def test_what_is_imported_has_one_name_in_a_file() -> None:
+    twice = []
+    for path in files():
+        names: dict[tuple[str | None, str], str] = {}
+        for node in tree(path).body:
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    name = alias.asname or alias.name
+                    if names.setdefault((node.module, alias.name), name) != name:
+                        twice.append(f"{path.relative_to(SRC)}: {node.module}.{alias.name}")
+    assert twice == []

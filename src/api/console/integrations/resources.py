@@ -31,7 +31,6 @@ from models.sources.mounts import queries
 from models.sources.mounts.commands import accept_mount
 from models.sources.mounts.queries import MountDetail, MountedResource, MountResource, mount_outcome
 from models.sources.resource_imports import commands
-from models.sources.resource_imports import commands as resource_import_commands
 from runtime.errors import ConflictError, InProgressError, NotFoundError, PlatformError
 from runtime.temporal.workflow_kinds import WorkflowKind
 
@@ -258,12 +257,8 @@ async def mount_by_form(request: ApiRequest, body: Mounted) -> Response:
 @router.post(f"{_ONE}/import", access=paged(_IMPORT), errors=PROVIDER_ERRORS)
 async def import_by_form(request: ApiRequest, body: Chosen) -> Response:
     """Import a resource, and lead to where the outcome will stand."""
-    content = read_as(
-        resource_import_commands.ImportResource, given(body.named(request.ids["connectionId"]))
-    )
-    await resource_import_commands.accept_import_resource(
-        request.work, request.actor, request.new_id, content
-    )
+    content = read_as(commands.ImportResource, given(body.named(request.ids["connectionId"])))
+    await commands.accept_import_resource(request.work, request.actor, request.new_id, content)
     return see_other(f"{_path(request)}/imports/{request.new_id}")
 
 
@@ -298,8 +293,8 @@ async def get_mounting(request: ApiRequest) -> Response:
 async def get_importing(request: ApiRequest) -> Response:
     """Follow the import of a resource."""
     job_id = request.ids["resourceImportId"]
-    outcome: Outcome[resource_import_commands.ImportedResource] = await outcome_of(
-        resource_import_commands.get_import_job(request.work, request.actor, job_id)
+    outcome: Outcome[commands.ImportedResource] = await outcome_of(
+        commands.get_import_job(request.work, request.actor, job_id)
     )
     imported = outcome.value
     going = outcome.waits or (imported is not None and imported.job.completed_at is None)
@@ -312,7 +307,7 @@ async def get_importing_form(request: ApiRequest) -> Response:
     """Follow the import of a form."""
     work, actor, job_id = request.work, request.actor, request.ids["formImportId"]
 
-    async def imported() -> resource_import_commands.FormImportResult | None:
+    async def imported() -> commands.FormImportResult | None:
         await own_job(work, actor, WorkflowKind.FORM_IMPORT, job_id)
         return await commands.form_outcome(work, actor, job_id, last=False)
 

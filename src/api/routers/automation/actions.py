@@ -5,8 +5,7 @@ from dataclasses import replace
 from api.kernel.awaited_work import Poll
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WaitSeconds
 from api.run_events import temporal_link
-from models.automation.action_runs import store as run_commands
-from models.automation.action_runs import store as run_queries
+from models.automation.action_runs import store as action_runs
 from models.automation.action_runs.store import ActionRunDetail, RunAction
 from models.automation.actions import store
 from models.automation.actions.rules import ActionDetail, CreateAction
@@ -83,7 +82,7 @@ async def run_action(request: ApiRequest, body: RunAction) -> Data[ActionRunDeta
     action read `input`, `node` bindings what earlier steps gave, by the id of the step.
     """
     action_id = request.ids["actionId"]
-    await run_commands.run_action(request.work, request.actor, action_id, request.new_id, body)
+    await action_runs.run_action(request.work, request.actor, action_id, request.new_id, body)
     return _outcome(request, action_id, wait=body.wait)
 
 
@@ -94,7 +93,7 @@ async def list_action_runs(
     """List the runs of an action, newest first."""
     action_id = request.ids["actionId"]
     page = request.page("action runs", limit, cursor, action_id)
-    runs = await run_queries.list_runs(request.work, request.actor, action_id, page)
+    runs = await action_runs.list_runs(request.work, request.actor, action_id, page)
     for run in runs.items:
         _linked(request, run)
     return request.array(runs)
@@ -109,7 +108,7 @@ async def get_action_run(request: ApiRequest, wait: WaitSeconds = 0) -> Data[Act
     """
     action_id, run_id = request.ids["actionId"], request.ids["runId"]
     run = _linked(
-        request, await run_queries.get_run(request.work, request.actor, action_id, run_id)
+        request, await action_runs.get_run(request.work, request.actor, action_id, run_id)
     )
     seconds = 0 if run.completed_at is not None else wait
     poll = _poll(request, action_id, run_id)
@@ -120,7 +119,7 @@ async def get_action_run(request: ApiRequest, wait: WaitSeconds = 0) -> Data[Act
 async def cancel_action_run(request: ApiRequest) -> Data[ActionRunDetail]:
     """Cancel a run of an action; a finished one is returned unchanged."""
     action_id, run_id = request.ids["actionId"], request.ids["runId"]
-    run = await run_commands.cancel_run(request.work, request.actor, action_id, run_id)
+    run = await action_runs.cancel_run(request.work, request.actor, action_id, run_id)
     return Data(_linked(request, run))
 
 
@@ -166,7 +165,7 @@ def _outcome(request: ApiRequest, action_id: Id, *, wait: bool) -> Data[ActionRu
 
 def _poll(request: ApiRequest, action_id: Id, run_id: Id) -> Poll[ActionRunDetail]:
     async def poll(work: UnitOfWork, last: bool) -> ActionRunDetail | None:
-        run = await run_queries.run_outcome(work, request.actor, action_id, run_id, last=last)
+        run = await action_runs.run_outcome(work, request.actor, action_id, run_id, last=last)
         return None if run is None else _linked(request, run)
 
     return poll
