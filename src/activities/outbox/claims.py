@@ -282,14 +282,14 @@ def _claim_statement() -> sa.Select[Any]:
         .returning(*outbox.c)
         .cte("claimed")
     )
-    left, run = _left(heads, selection), _starting_run(claimed)
+    reasons, run = _reasons_to_wait(heads, selection), _starting_run(claimed)
     # Nobody waits for the disk: a claim that a crash of the server loses is made again, as after a
     # crash of the relay, and every commit that follows from one flushes it as well (ADR 0178).
     unflushed = sa.func.set_config("synchronous_commit", "off", sa.true())
     return (
-        sa.select(*claimed.c, selection.c.number, *left.c, *run.c, unflushed)
+        sa.select(*claimed.c, selection.c.number, *reasons.c, *run.c, unflushed)
         .select_from(
-            left.outerjoin(claimed, sa.true())
+            reasons.outerjoin(claimed, sa.true())
             .outerjoin(selection, selection.c.id == claimed.c.id)
             .outerjoin(run, sa.true())
         )
@@ -379,7 +379,7 @@ def _waits_for_begin(heads: sa.CTE) -> sa.ColumnElement[bool]:
     return sa.func.coalesce(heads.c.turn > heads.c.until_begin, sa.false())
 
 
-def _left(heads: sa.CTE, chosen: sa.CTE) -> sa.Subquery:
+def _reasons_to_wait(heads: sa.CTE, chosen: sa.CTE) -> sa.Subquery:
     """One row: the reasons for which starts were left."""
     is_left = heads.c.id.not_in(sa.select(chosen.c.id))
 
@@ -389,7 +389,7 @@ def _left(heads: sa.CTE, chosen: sa.CTE) -> sa.Subquery:
     return sa.select(
         some(is_left & heads.c.is_run & ~_waits_for_end(heads), "waits_for_begin"),
         some(is_left & _waits_for_end(heads), "waits_for_end"),
-    ).subquery("left")
+    ).subquery("reasons")
 
 
 def _weighed_age() -> sa.ColumnElement[float]:
