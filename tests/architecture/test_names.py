@@ -115,7 +115,7 @@ def read(wanted: list[str], _kept: bool) -> None:
     assert sorted(bare_names(ast.parse(source))) == ["Page.shown", "read(wanted)", "read: found"]
 
 
-def test_what_is_imported_has_one_name_in_a_file() -> None:
+def test_an_import_has_one_name_in_a_file() -> None:
     twice = []
     for path in files():
         names: dict[tuple[str | None, str], str] = {}

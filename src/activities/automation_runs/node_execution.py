@@ -153,7 +153,7 @@ class NodeBatch:
                 for place in skipped
             ]
             leaves, began = run.plan.leaves(), run.header.started_at if self._begins else None
-            # Nothing is left to show to whoever waits for the lock.
+            # A showing that waits for the lock finds nothing to show.
             self._begins = False
             return await execution.write_nodes_and_succeed(
                 work, run.header, leaves, part.rows, began

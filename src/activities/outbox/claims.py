@@ -283,8 +283,8 @@ def _claim_statement() -> sa.Select[Any]:
         .cte("claimed")
     )
     reasons, run = _reasons_to_wait(heads, selection), _starting_run(claimed)
-    # Nobody waits for the disk: a claim that a crash of the server loses is made again, as after a
-    # crash of the relay, and every commit that follows from one flushes it as well (ADR 0178).
+    # It does not wait for the disk: a claim that a crash of the server loses is made again, as
+    # after one of the relay, and every commit that follows from it flushes it, too (ADR 0178).
     unflushed = sa.func.set_config("synchronous_commit", "off", sa.true())
     return (
         sa.select(*claimed.c, selection.c.number, *reasons.c, *run.c, unflushed)
