@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from activities.sources.readers.opening import open_table, unpacked_size
 from activities.sources.readers.table import Table
 from models.data.fields.rules.fields import FieldKind
-from models.sources.tabular.rules.cells import Amount, Percent
+from models.sources.tabular.rules.cells import Amount, ErrorCell, Percent
 from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.formats import Conventions
 from models.sources.tabular.rules.options import ErrorKind, ReadOptions, SourceProblem, TableFormat
@@ -114,10 +114,10 @@ CELLS: list[tuple[str, Any]] = [
     (styled("float", "ce4", value="123"), 123),
     (open_cell("string", "text", string_value="stated"), "stated"),
     (open_cell("", "text"), "text"),
-    (open_cell("float", "#DIV/0!", value="0", **{"table:formula": "of:=1/0"}), None),
-    (open_cell("string", "Err:508", **{"table:formula": "of:=("}), None),
-    (open_cell("string", "#N/A", **{"calcext:value-type": "error"}), None),
-    (open_cell("string", "#REF!"), None),
+    (open_cell("float", "#NUM!", value="0", **{"table:formula": "of:=1/0"}), ErrorCell("#NUM!")),
+    (open_cell("string", "Err:508", **{"table:formula": "of:=("}), ErrorCell("Err:508")),
+    (open_cell("string", "#N/A", **{"calcext:value-type": "error"}), ErrorCell("#N/A")),
+    (open_cell("string", "#REF!"), "#REF!"),
     (open_cell("float", "3", value="3", **{"table:formula": "of:=1+2"}), 3),
     (open_cell("string", "ab", string_value="ab", **{"table:formula": "of:=x"}), "ab"),
     (open_cell("float", "many", value="many"), "many"),

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,27 @@ from pydantic_core import from_json
 
 from activities.data_source_runs.inputs import mapping_of
 from activities.sources.readers.opening import open_table
+from activities.sources.readers.workbook_xml import ExactSheet
 from activities.sources.reading import reading
 from activities.sources.reading_process import PROFILED, Check, Describe, Fill, _answers
 from models.data.fields.rules.fields import FieldKind, FieldSpec, Option
+from models.data.fields.rules.values import KIND_RULES
 from models.sources.data_source_runs.targets import fields_of
+from models.sources.tabular.rules.cells import ErrorCell
 from models.sources.tabular.rules.conversion import StagedLines
 from models.sources.tabular.rules.formats import Conventions
 from models.sources.tabular.rules.options import ReadOptions, SourceProblem, TableFormat
 from models.sources.tabular.rules.rejections import MAX_REJECTIONS
+from tests.support.workbooks import (
+    SHEET,
+    number,
+    open_cell,
+    open_document,
+    open_sheet,
+    packed,
+    sheet,
+    text,
+)
 
 K = FieldKind
 RUN = UUID(int=1)
@@ -304,3 +318,110 @@ def test_a_key_that_is_written_as_a_way_is_a_column_of_its_own(tmp_path: Path) -
     table = open_table([path], ReadOptions(TableFormat.JSON))
     assert table.headers == ["a.b", "a.b (2)", "a.c"]
     assert [*map(list, table.rows())] == [[1, 2, 3], [4, None, None]]
+
+
+ERRORS = ("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!")
+NEWER = ("#SPILL!", "#CALC!", "#GETTING_DATA", "Err:508")
+"""Errors that readers of workbooks may not know."""
+
+
+def as_xlsx(errors: Sequence[str]) -> bytes:
+    """A sheet whose second column has these errors, and the third texts that say the same."""
+    rows = (
+        f'{text(f"A{n}", f"n{n}")}<c r="B{n}" t="e"><f>x</f><v>{error}</v></c>'
+        f"{text(f'C{n}', error)}"
+        for n, error in enumerate(errors, start=2)
+    )
+    return packed({SHEET: sheet(text("A1", "name") + text("B1", "x") + text("C1", "y"), *rows)})
+
+
+def as_ods(errors: Sequence[str]) -> bytes:
+    heads = "".join(open_cell("string", name) for name in ("name", "x", "y"))
+    rows = (
+        open_cell("string", f"n{n}")
+        + open_cell("float", error, value="0", **{"table:formula": "of:=1/0"})
+        + open_cell("string", error)
+        for n, error in enumerate(errors, start=2)
+    )
+    return open_document(open_sheet(heads, *rows))
+
+
+@pytest.mark.parametrize("kind", [*KIND_RULES])
+@pytest.mark.parametrize(
+    ("content", "errors"),
+    [(as_xlsx, ERRORS), (as_xlsx, ERRORS + NEWER), (as_ods, (*ERRORS, "Err:508"))],
+)
+def test_errors_of_a_workbook_are_counted_in_fields_of_every_kind(
+    tmp_path: Path, content: Callable[[Sequence[str]], bytes], errors: Sequence[str], kind: str
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content(errors))
+    options = ReadOptions(TableFormat.ODS if content is as_ods else TableFormat.XLSX)
+    if KIND_RULES[FieldKind(kind)].check is None:
+        return
+    fields = [
+        field("title", "Name", K.TEXT),
+        field("x", "X", FieldKind(kind), settings=SETTINGS.get(FieldKind(kind), {})),
+        field("y", "Y", K.TEXT),
+    ]
+    conventions = Conventions()
+    sources = ["name", "x", "y"]
+    [answer] = answered(path, Check(sources, fields, conventions, 100), options)
+    [rejected] = from_json(answer[1:])["rejected"]
+    assert (rejected["fieldKey"], rejected["count"]) == ("x", len(errors))
+    assert [one["value"] for one in rejected["examples"]] == [*errors]
+    assert {one["reason"] for one in rejected["examples"]} == {
+        "The cell has an error instead of a value."
+    }
+    rows, *_ = answered(path, Fill(sources, fields, StagedLines(RUN), 0, conventions, 100), options)
+    read, skipped, lost, kept = from_json(rows[1:].partition(b"\n")[0])
+    assert (read, skipped, lost) == (len(errors), 0, {"x": len(errors)})
+    assert [(one[0], one[3]) for one in kept] == [*enumerate(errors, start=2)]
+
+
+def test_an_error_suggests_no_kind_and_is_no_key(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(
+        packed(
+            {
+                SHEET: sheet(
+                    '<c r="A1" t="e"><v>#REF!</v></c>' + text("B1", "price"),
+                    number("A2", 1) + number("B2", 2.5),
+                    '<c r="A3" t="e"><v>#N/A</v></c>' + number("B3", 3),
+                    number("A4", 2) + '<c r="B4" t="e"><v>#DIV/0!</v></c>',
+                )
+            }
+        )
+    )
+    options = ReadOptions(TableFormat.XLSX, header_row=1)
+    [answer] = answered(path, Describe(20, PROFILED), options)
+    found = from_json(answer[1:])
+    assert [(one["label"], one["kind"], one["null_count"]) for one in found["columns"]] == [
+        ("A", "number", 1),
+        ("price", "number", 1),
+    ]
+    assert found["rows"][1] == {"A": "#N/A", "price": 3}
+    fields = [field("a", "A", K.NUMBER), field("price", "Price", K.NUMBER)]
+    request = Fill(["A", "price"], fields, StagedLines(RUN, ["a"]), 0, Conventions(), 100)
+    rows, *_ = answered(path, request, options)
+    read, skipped, lost, kept = from_json(rows[1:].partition(b"\n")[0])
+    assert (read, skipped, lost) == (3, 1, {"a": 1, "price": 1})
+    assert [one[4] for one in kept] == [
+        "The cell has an error instead of a value.",
+        "Row skipped: A is a key field, and its value does not fit.",
+        "The cell has an error instead of a value.",
+    ]
+
+
+def test_a_format_that_writes_errors_as_texts_has_errors(tmp_path: Path) -> None:
+    class Rows:
+        name, start, end = "S", (0, 0), (0, 1)
+
+        def iter_rows(self) -> Iterator[list[Any]]:
+            yield ["#N/A", "a"]
+
+    sheet: Any = Rows()
+    path = tmp_path / "file"
+    path.write_bytes(b"\xd0\xcf\x11\xe0")
+    told = ExactSheet(path, sheet, frozenset(), frozenset({"#N/A"}))
+    assert [*told.iter_rows()] == [[ErrorCell("#N/A"), "a"]]

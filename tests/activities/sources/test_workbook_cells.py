@@ -17,7 +17,7 @@ from activities.sources.readers.opening import open_table
 from activities.sources.readers.table import Table
 from activities.sources.readers.workbook_xml import currency_of, is_percent
 from models.data.fields.rules.fields import FieldKind, FieldSpec
-from models.sources.tabular.rules.cells import cell
+from models.sources.tabular.rules.cells import ErrorCell, cell
 from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.conversion import converter
 from models.sources.tabular.rules.formats import Conventions
@@ -51,7 +51,7 @@ def by_openpyxl(content: bytes) -> Grid:
     """The rows from the first to the last column that have a cell, without empty ones."""
     book = load_workbook(io.BytesIO(content), data_only=True)
     rows = [
-        [None if one.data_type == "e" else cell(_number(one.value)) for one in row]
+        [ErrorCell(one.value) if one.data_type == "e" else cell(_number(one.value)) for one in row]
         for row in book.worksheets[0].iter_rows(min_row=1, min_col=1)
     ]
     used = [place for row in rows for place, value in enumerate(row) if value is not None]
@@ -141,7 +141,7 @@ ODD = packed(
             number("C8", 45_000, style=1)
             + number("D8", 0.25, style=2)
             + number("E8", 1.5, style=3),
-        ).replace("</sheetData>", '</sheetData><mergeCells><mergeCell ref="C4:C5"/></mergeCells>'),
+        ).replace("</sheetData>", '</sheetData><mergeCells><mergeCell ref="C8:C9"/></mergeCells>'),
         STRINGS: f'<sst {MAIN}><si><r><t xml:space="preserve">rich </t></r><r><t>text</t></r></si>'
         "<si><t>漢字</t><rPh sb='0' eb='2'><t>かんじ</t></rPh></si></sst>",
         STYLES: styles("yyyy-mm-dd hh:mm", "h:mm", "[h]:mm"),
@@ -155,7 +155,7 @@ def test_every_kind_of_cell_is_read_as_openpyxl_reads_it(tmp_path: Path) -> None
     assert found == [
         [1.5, "inline", True],
         [2, "a", False],
-        [None, "rich text", None],
+        [ErrorCell("#DIV/0!"), "rich text", ErrorCell("#REF!")],
         ["in parts", "漢字", datetime.combine(date(2023, 3, 15), time(6))],
         [date(2023, 3, 15), time(6), timedelta(hours=36)],
     ]

@@ -19,7 +19,7 @@ from xml.parsers.expat import ExpatError, ParserCreate, XMLParserType
 
 from activities.sources.readers.table import check_count, refuse
 from activities.sources.readers.workbook_xml import long_digits
-from models.sources.tabular.rules.cells import Amount, Cell, Percent, with_zeros
+from models.sources.tabular.rules.cells import Amount, Cell, ErrorCell, Percent, with_zeros
 from models.sources.tabular.rules.options import MAX_CELL_BYTES
 
 URN = "urn:oasis:names:tc:opendocument:xmlns:"
@@ -393,7 +393,7 @@ class Content:
         kind = attributes.get(_VALUE_TYPE)
         formula = _FORMULA in attributes
         if attributes.get(f"{CALC}value-type") == "error" or (formula and _ERROR.fullmatch(text)):
-            return None
+            return ErrorCell(text or "#VALUE!")
         if kind is None and formula and not text:
             assert self._sheet is not None, "only cells of a sheet are read"
             self._sheet.uncalculated.add(self._column)

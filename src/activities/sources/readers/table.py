@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import IO, AnyStr, NoReturn
 
 from models.sources.tabular.rules import options as file_options
-from models.sources.tabular.rules.cells import Cell
+from models.sources.tabular.rules.cells import Cell, ErrorCell
 
 Row = Sequence[Cell]
 _LONGEST_LINE = file_options.MAX_COLUMNS * file_options.MAX_CELL_BYTES
@@ -93,8 +93,10 @@ def column_named(headers: Sequence[str], source: str) -> str | None:
 
 def header(value: Cell) -> str:
     """A cell as the name of a column: in one line, without what cannot be shown."""
+    if value is None or isinstance(value, ErrorCell):
+        return ""
     shown = "".join(one if one.isprintable() else " " for one in str(value))
-    return " ".join(shown.split())[:_LONGEST_HEADER] if value is not None else ""
+    return " ".join(shown.split())[:_LONGEST_HEADER]
 
 
 def headers_of(cells: Sequence[Cell] | None, width: int) -> list[str]:

@@ -1,6 +1,6 @@
 """Workbooks: XLSX and XLS, read by calamine, and ODS; formulas count by their cached values.
 
-A cell with an error is empty (ADR 0039).
+A cell with an error has no value, and is counted where it fills a field (ADR 0039).
 """
 
 import re
@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from python_calamine import (
     CalamineError,
+    CalamineSheet,
     CalamineWorkbook,
     PasswordError,
     SheetTypeEnum,
@@ -22,16 +23,30 @@ from python_calamine import (
 
 from activities.sources.readers import table
 from activities.sources.readers.open_document import CONTENT, read_open_document
-from activities.sources.readers.workbook_xml import ExactSheet, SheetHead, column_of, read_head
-from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell, number, with_zeros
+from activities.sources.readers.workbook_xml import (
+    WORKBOOK,
+    ExactSheet,
+    SheetHead,
+    column_of,
+    read_head,
+    with_errors_as_texts,
+)
+from models.sources.tabular.rules.cells import (
+    Amount,
+    Cell,
+    Percent,
+    cell,
+    number,
+    with_zeros,
+)
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.proposals import HEADER_SEARCH, header_row
 
 _RANGE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})(?::([A-Z]{1,3})([0-9]{1,7}))?")
-_EMPTY = frozenset(
-    {"", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#GETTING_DATA"}
+_ERRORS = frozenset(
+    {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#GETTING_DATA"}
 )
-"""Texts of empty cells: an error is one."""
+"""The texts that calamine gives for errors, and for what says the same."""
 _BLOCK = 500
 """Rows whose cells are classified together, a column at a time: most columns hold one type."""
 
@@ -112,12 +127,25 @@ def _by_calamine(
         if name is None:
             table.refuse("The workbook has no sheet with cells.")
         head = read_head(path, name)
-        return ExactSheet(path, book.get_sheet_by_name(name), head.mixed), names, head
+        # The cells of an XLSX say themselves that they are errors.
+        errors = frozenset() if WORKBOOK in parts else _ERRORS
+        return ExactSheet(path, _sheet_of(book, path, name), head.mixed, errors), names, head
     except PasswordError:
         table.refuse("The workbook is encrypted. Save it without a password.")
     except (CalamineError, OSError, ValueError) as error:
         what = str(error)[:200].removesuffix(".")
         table.refuse(f"The workbook is damaged: {what}. Save it again in a spreadsheet program.")
+
+
+def _sheet_of(book: CalamineWorkbook, path: Path, name: str) -> CalamineSheet:
+    """The sheet of this name, also one with errors that calamine does not know."""
+    try:
+        return book.get_sheet_by_name(name)
+    except CalamineError:
+        copy = with_errors_as_texts(path, name)
+        if copy is None:
+            raise
+        return CalamineWorkbook.from_path(copy).get_sheet_by_name(name)
 
 
 def _named(path: Path, parts: Sequence[str]) -> Path:
@@ -196,13 +224,13 @@ def _cells(rows: Iterator[tuple[int, list[Any]]], numbers: table.RowNumbers) -> 
 def _column(values: Sequence[Any]) -> Sequence[Cell]:
     """The cells of a column."""
     types = {*map(type, values)}
-    if types == {str} and _EMPTY.isdisjoint(values) and not any(map(str.isspace, values)):
+    if types == {str} and "" not in values and not any(map(str.isspace, values)):
         return values
     if types == {float}:
         return [*map(number, values)]
     if types <= {bool, date}:
         return values
-    return [None if type(value) is str and value in _EMPTY else cell(value) for value in values]
+    return [*map(cell, values)]
 
 
 def _shown(rows: Iterator[table.Row], window: _Window, head: SheetHead) -> Iterator[table.Row]:

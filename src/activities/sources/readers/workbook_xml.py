@@ -8,6 +8,7 @@ import math
 import posixpath
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +22,7 @@ from python_calamine import CalamineSheet
 from models.core.values import EXACT
 from models.sources.tabular.rules.cells import (
     Cell,
+    ErrorCell,
     Percent,
     Shown,
     is_odd,
@@ -33,7 +35,7 @@ from models.sources.tabular.rules.columns import SURE_CODES
 
 _SHEET_BYTES = 256 * 1024
 _PART_BYTES = 2 * 1024 * 1024
-_WORKBOOK = "xl/workbook.xml"
+WORKBOOK = "xl/workbook.xml"
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _CELL = re.compile(r"([A-Z]{1,3})[0-9]+")
 _QUOTED = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^$\]][^\]]*\]')
@@ -118,7 +120,7 @@ def part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
     relation = next(
         (
             element.get(_RELATION)
-            for element in _elements(archive, _WORKBOOK, "sheet")
+            for element in _elements(archive, WORKBOOK, "sheet")
             if element.get("name") == sheet
         ),
         None,
@@ -277,6 +279,8 @@ _ODD = {
 }
 """The beginning of each number that `is_odd`, and of some others, by what its format shows."""
 _ODD[Shown.MOMENT] = _ODD[Shown.DAY]
+_OF_AN_ERROR = rb"""\st=["']e["']"""
+_ERROR = re.compile(rb"""(<(?:\w+:)?c\s[^>]*?\bt=["'])e(?=["'])""")
 _PIECE = 256 * 1024
 _OVERLAP = 16 * 1024
 """Bytes that a cell with a formula fits into."""
@@ -290,13 +294,16 @@ class ExactSheet:
 
     Whole numbers beyond 2^53, written without an exponent, are identifiers, and become texts: a
     double holds few of them. Some numbers of days are other days, or none. Percentages and
-    codes in `mixed` columns depend on the format of each cell. A sheet that has such a cell is
-    read once more for them, in step with its rows.
+    codes in `mixed` columns depend on the format of each cell. Errors are told from texts that say
+    the same. A sheet that has such a cell is read once more for them, in step with its rows. In
+    other formats the texts in `errors` are errors.
     """
 
-    def __init__(self, path: Path, sheet: CalamineSheet, mixed: Set[int]) -> None:
+    def __init__(
+        self, path: Path, sheet: CalamineSheet, mixed: Set[int], errors: Set[str] = frozenset()
+    ) -> None:
         self.name, self.start, self.end = sheet.name, sheet.start, sheet.end
-        self._path, self._sheet, self._mixed = path, sheet, mixed
+        self._path, self._sheet, self._mixed, self._errors = path, sheet, mixed, errors
 
     def iter_rows(self) -> Iterator[list[Any]]:
         """The rows from the first of the sheet on, from the first column that has a cell."""
@@ -306,7 +313,28 @@ class ExactSheet:
         for place, values in enumerate(self._sheet.iter_rows()):
             while row < place:
                 row, exact = next(exact_rows, _AT_END)
-            yield _with_exact(values, exact, self.start[1]) if row == place else values
+            if row == place:
+                yield _with_exact(values, exact, self.start[1])
+            elif self._errors.isdisjoint(values):
+                yield values
+            else:
+                yield [ErrorCell(str(one)) if one in self._errors else one for one in values]
+
+
+def with_errors_as_texts(path: Path, sheet: str) -> Path | None:
+    """A copy of a workbook, for what reads only some errors; None for a sheet without any."""
+    copy = path.with_name(f"{path.name}.texts.xlsx")
+    try:
+        with zipfile.ZipFile(path) as archive, zipfile.ZipFile(copy, "w") as written:
+            part = part_of(archive, sheet)
+            if part is None or not any(map(_ERROR.search, _pieces(archive, part))):
+                return None
+            for name in archive.namelist():
+                content = archive.read(name)
+                written.writestr(name, _ERROR.sub(rb"\1str", content) if name == part else content)
+    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, NotImplementedError, EOFError):
+        return None
+    return copy
 
 
 _AT_END: tuple[float, Exact] = (math.inf, {})
@@ -335,7 +363,7 @@ class _Dates:
     def of(cls, archive: zipfile.ZipFile) -> "_Dates":
         codes = {str(style): code for style, code in enumerate(_formats(archive))}
         forms = {style: form for style, code in codes.items() if (form := shown_by(code))}
-        since = next(_elements(archive, _WORKBOOK, "workbookPr"), None)
+        since = next(_elements(archive, WORKBOOK, "workbookPr"), None)
         return cls(
             forms,
             {style for style in forms if is_unusual(codes[style])},
@@ -358,7 +386,7 @@ class _Dates:
 
     def pattern(self) -> re.Pattern[bytes]:
         """A pattern that is found in each sheet that has a cell to be read exactly."""
-        patterns = [_IN_A_PART]
+        patterns = [_IN_A_PART, _OF_AN_ERROR]
         for form, odd in _ODD.items():
             of_it = {style for style, each in self.forms.items() if each is form} - self.unusual
             if of_it and odd:
@@ -436,7 +464,7 @@ class _Reader:
         self.row = self.column = -1
         self.found: dict[int, Cell] = {}
         self.rows: list[tuple[int, Exact]] = []
-        self._is_number = False
+        self._kind = ""
         self._style = ""
         self._value: list[str] | None = None
 
@@ -455,23 +483,27 @@ class _Reader:
         elif name == "c":
             letters = attributes.get("r", "").rstrip("0123456789")
             self.column = column_of(letters) if letters else self.column + 1
-            self._is_number = attributes.get("t", "n") == "n"
+            self._kind = attributes.get("t", "n")
             self._style = attributes.get("s", "0")
-        elif name == "v" and self._is_number:
+        elif name == "v" and self._kind in {"n", "e"}:
             self._value = []
 
     def end(self, name: str) -> None:
         if name == "v" and self._value is not None:
-            written = "".join(self._value)
-            exact = long_digits(written) or self._dates.read(self._style, written)
-            if exact is None:
-                exact = self._typed.read(self.column, self._style, written)
+            exact = self._exact("".join(self._value))
             if exact is not None:
                 self.found[self.column] = exact
             self._value = None
         elif name == "row" and self.found:
             self.rows.append((self.row, self.found))
             self.found = {}
+
+    def _exact(self, written: str) -> Cell:
+        """The cell of what is written; None of what calamine reads as it is."""
+        if self._kind == "e":
+            return ErrorCell(written.strip()) if written.strip() else None
+        exact = long_digits(written) or self._dates.read(self._style, written)
+        return self._typed.read(self.column, self._style, written) if exact is None else exact
 
     def _text(self, text: str) -> None:
         if self._value is not None:

@@ -6,6 +6,7 @@ day, numbers below 0, and formats of eras and weekdays.
 """
 
 import re
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from enum import Enum
 from typing import Any, Self, TypeAlias
@@ -40,8 +41,15 @@ class MarkedText(str):
     __slots__ = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ErrorCell:
+    """A cell that has an error, such as `#DIV/0!`, in place of a value."""
+
+    text: str
+
+
 Typed: TypeAlias = (
-    bool | int | float | date | datetime | time | timedelta | list[Any] | dict[str, Any]
+    bool | int | float | date | datetime | time | timedelta | list[Any] | dict[str, Any] | ErrorCell
 )
 """A cell that its file has typed."""
 Cell: TypeAlias = str | Typed | None
@@ -89,12 +97,15 @@ def with_zeros(value: float, digits: int) -> str | int | float:
 
 
 def shown_cell(value: Cell) -> JsonValue:
-    """The cell as JSON: days, moments and times by ISO 8601, a duration in milliseconds."""
+    """The cell as JSON: days, moments and times by ISO 8601, a duration in milliseconds.
+
+    An error is its text.
+    """
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, timedelta):
         return round(value / timedelta(milliseconds=1))
-    return value
+    return value.text if isinstance(value, ErrorCell) else value
 
 
 def storable(value: Cell) -> Cell:

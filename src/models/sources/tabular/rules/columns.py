@@ -22,7 +22,14 @@ from models.data.fields.rules import value_conversion
 from models.data.fields.rules.fields import NUMERIC_KINDS, TITLE_KEY, FieldKind, FieldSpec
 from models.data.fields.shapes import MAX_OPTION_NAME
 from models.sources.tabular.rules import formats
-from models.sources.tabular.rules.cells import Amount, Cell, MarkedText, Percent, shown_cell
+from models.sources.tabular.rules.cells import (
+    Amount,
+    Cell,
+    ErrorCell,
+    MarkedText,
+    Percent,
+    shown_cell,
+)
 
 MAX_CHOICES = 12
 """Different texts that a column of choices has at most."""
@@ -209,8 +216,8 @@ class ColumnProfile:
     """Signs and codes of its amounts, until they are of several currencies."""
 
     def add(self, value: Cell) -> None:
-        """Take one more cell into account."""
-        if value is None:
+        """Take one more cell into account; one with an error has no value."""
+        if value is None or isinstance(value, ErrorCell):
             self.empty += 1
             return
         self.filled += 1

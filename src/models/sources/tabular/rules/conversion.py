@@ -18,7 +18,14 @@ from models.data.fields.rules import fields as field_specs
 from models.data.fields.rules import value_conversion
 from models.data.fields.rules.values import KIND_RULES
 from models.data.records.rules.values import GrowingField, copied_record, may_grow
-from models.sources.tabular.rules.cells import Amount, Cell, Percent, Typed, shown_cell
+from models.sources.tabular.rules.cells import (
+    Amount,
+    Cell,
+    ErrorCell,
+    Percent,
+    Typed,
+    shown_cell,
+)
 from models.sources.tabular.rules.formats import Conventions
 from runtime.postgresql import copy_format
 
@@ -118,6 +125,8 @@ def growing(field: GrowingField) -> Convert:
     def convert(value: Cell) -> field_specs.FieldValue | value_conversion.Lost:
         if value is None:
             return None
+        if isinstance(value, ErrorCell):
+            return value_conversion.LOST
         several = field.spec.kind is field_specs.FieldKind.MULTI_SELECT
         if isinstance(value, list):
             names = [str(each) for each in value]
@@ -272,6 +281,7 @@ _BY_TYPE: Mapping[
     datetime: _from_moment,
     time: _from_time,
     timedelta: _from_duration,
+    ErrorCell: lambda _spec, _value: value_conversion.LOST,
 }
 
 Values: TypeAlias = Sequence[field_specs.FieldValue | value_conversion.Lost]

@@ -12,7 +12,7 @@ from models.data.fields.rules.fields import NUMERIC_KINDS, OPTION_KINDS, FieldKi
 from models.data.fields.rules.value_conversion import LOST, TEXT_KINDS
 from models.data.fields.shapes import MAX_OPTIONS
 from models.data.records.rules.values import MAX_OPTION_NAME, may_grow
-from models.sources.tabular.rules.cells import Cell, shown_cell
+from models.sources.tabular.rules.cells import Cell, ErrorCell, shown_cell
 from models.sources.tabular.rules.conversion import ConvertedRow, MappedColumn, converter
 from models.sources.tabular.rules.formats import Conventions
 
@@ -108,6 +108,8 @@ def written(value: Cell) -> str:
 
 def reason(spec: FieldSpec, conventions: Conventions, value: Cell) -> str:
     """The reason why a cell has no form in a field, in a sentence."""
+    if isinstance(value, ErrorCell):
+        return "The cell has an error instead of a value."
     if isinstance(value, str) and not storable_texts([value], _ANY_LENGTH):
         return "Has a character that cannot be stored."
     if spec.kind in TEXT_KINDS:
