@@ -57,6 +57,18 @@ _WIDER: Mapping[str, Sequence[str]] = {
     "euc_kr": ("euc_kr", "cp949"),
     "big5": ("big5", "big5hkscs", "cp950"),
 }
+_OF_WINDOWS: Mapping[str, str] = {
+    "iso8859-2": "cp1250",
+    "iso8859-7": "cp1253",
+    "iso8859-8": "cp1255",
+    "iso8859-11": "cp874",
+    "iso8859-13": "cp1257",
+    "iso8859-15": "cp1252",
+    "tis-620": "cp874",
+}
+"""The charsets of Windows that are stated by the names of others, in which some signs differ."""
+_CONTROL = re.compile("[\x80-\x9f]")
+"""A control that no text has: the charset is one of Windows, which has signs there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +110,17 @@ class ContentType:
         """
         if not self._is_text and _BYTES.fullmatch(self.media_type):
             return None
+        read: str | None = None
         for charset in self._candidates(body):
             try:
                 text = body.decode(charset)
             except UnicodeError:
                 continue
-            if with_nul or "\x00" not in text:
+            if has_controls(text, charset):
+                read = read or text
+            elif with_nul or "\x00" not in text:
                 return text.removeprefix("\ufeff")
-        return None
+        return read
 
     @property
     def _is_text(self) -> bool:
@@ -114,7 +129,7 @@ class ContentType:
     def _candidates(self, body: bytes) -> Iterator[str]:
         if self._is_text:
             yield from (name for mark, name in _MARKS if mark != body and body.startswith(mark))
-        stated = _WIDER.get(self.charset or "", [self.charset] if self.charset else [])
+        stated = spellings(self.charset) if self.charset else ()
         if self.is_json:
             detected = json.detect_encoding(body)
             if detected.startswith("utf-8") and self.is_beside_ascii:
@@ -136,7 +151,7 @@ class ContentType:
             return
         charset = known_charset(found[1].decode("ascii")) if found else None
         if charset is not None and not _BESIDE_ASCII.match(charset):
-            yield from _WIDER.get(charset, [charset])
+            yield from spellings(charset)
 
 
 def as_text_or_base64(content_type: ContentType, body: bytes) -> tuple[str, str]:
@@ -170,12 +185,19 @@ def extended_parameter(parameters: Mapping[str, str], name: str) -> str | None:
 
 def spellings(charset: str) -> Sequence[str]:
     """The charsets that one which Python knows means in practice, the likeliest first."""
-    return _WIDER.get(charset, (charset,))
+    wider = _OF_WINDOWS.get(charset)
+    return _WIDER.get(charset, (charset,) if wider is None else (charset, wider))
+
+
+def has_controls(text: str, charset: str) -> bool:
+    """True for a text in this charset with controls, where the one of Windows has signs."""
+    return charset in _OF_WINDOWS and _CONTROL.search(text) is not None
 
 
 def widest(name: str) -> str:
     """The charset that a name means in practice, as Python knows it (Encoding standard, 4.2)."""
-    return spellings(known_charset(name) or "utf-8")[-1]
+    known = known_charset(name) or "utf-8"
+    return _WIDER.get(known, (known,))[-1]
 
 
 def known_charset(name: str) -> str | None:

@@ -209,6 +209,13 @@ CHARSETS = [
     ("cp850", "Ort,Plz\nKÖLN,50667\n"),
     ("cp850", "Navn,By\nSøren,Århus\n"),
     ("cp852", "Imię,Ulica\nŁukasz,Żółta\n"),
+    # Amounts alone tell no language.
+    ("cp1252", "Name,Price\nTea,5\nMilk,€ 7\n"),
+    ("cp1252", "Name,Price\nTea,€\xa05\nMilk,7\xa0€\n"),
+    ("cp1252", "Name,Price\nTea,1\xa0234\xa0£\nMilk,¥7\n"),
+    ("iso8859-15", "Name,Price\nTea,€\xa05\nMilk,7\xa0€\n"),
+    ("iso8859-15", "Name,Price in €\nTea,5\n"),
+    ("iso8859-15", "Name,Preis (€)\nMüsli,5\nKäse,7\n"),
     # Signs of Windows at the borders of words, and words with few letters, stay its own.
     ("cp1252", "Car,Price\nŠkoda,5 €\nCitroën,7\n"),
     ("cp1252", "Name,x\nNike®,“a”\nfoo–bar,…\n"),  # noqa: RUF001
@@ -237,6 +244,14 @@ def test_an_encoding_that_nothing_says_is_recognized(
         ("gb2312", "gbk", "镕"),
         ("ISO-8859-1", "cp1252", "5 €"),
         ("latin1", "latin-1", "\x81ü"),
+        ("ISO-8859-15", "iso8859-15", "5 €"),
+        ("ISO-8859-15", "cp1252", "5 €"),
+        ("latin9", "cp1252", "“ü”"),
+        ("ISO-8859-15", "iso8859-15", "\x81ü"),
+        ("ISO-8859-2", "iso8859-2", "Ąś"),
+        ("ISO-8859-2", "cp1250", "„Łódź”"),
+        ("ISO-8859-7", "cp1253", "“Άλφα”"),
+        ("TIS-620", "cp874", "“ก”"),
         ("utf-7", "utf-7", "ü"),
         ("cp1250", "utf-8", "ĂĽ"),
     ],

@@ -24,7 +24,7 @@ from models.data.record_exports.rules import csv_text
 from models.sources.tabular.rules.cells import Cell, MarkedText, cell
 from models.sources.tabular.rules.options import MAX_CELL_BYTES, ReadOptions, TableFormat
 from models.sources.tabular.rules.proposals import HEADER_SEARCH, header_row
-from runtime.content_types import known_charset, spellings, widest
+from runtime.content_types import has_controls, known_charset, spellings, widest
 
 SAMPLE = 64 * 1024
 """Bytes that are looked at."""
@@ -33,8 +33,14 @@ _MARKED = frozenset({"utf-8-sig", "utf-16", "utf-32"})
 """Encodings that a byte order mark says."""
 _FRENCH = re.compile("[\x00-\x7fàâæçéèêëîïôœùûüÿÀÂÆÇÉÈÊËÎÏÔŒÙÛÜŸ«»\u2018\u2019“”\u2013…€£°]*")
 """Text in the letters of French, in which no other language of Windows-1250 is written."""
-_OF_WINDOWS, _EURO = re.compile(rb"[\x80-\x9f]"), re.compile(rb"[0-9]\s?\xa4|\xa4\s?[0-9]")
-"""Bytes that are signs in Windows-1252 alone; amounts in euros, which it writes otherwise."""
+_OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
+"""Bytes that are signs in Windows-1252 alone."""
+_EURO = re.compile(rb"(?<![A-Za-z\x80-\x9f\xa1-\xff])\xa4(?![A-Za-z\x80-\x9f\xa1-\xff])")
+"""The euro outside of words, which Windows-1252 writes otherwise."""
+_AMOUNTS = re.compile(
+    rb"[0-9][ \xa0]?[\x80\xa3-\xa5]|[\x80\xa3-\xa5][ \xa0]?[0-9]|(?<=[0-9])\xa0(?=[0-9])"
+)
+"""Bytes beyond ASCII that an amount has in Windows-1252."""
 _UNUSUAL = re.compile("[^\x00-\x7f\\w\u2018-\u201e\u2013\u2014«»…€£°§]")
 _OLD = ("cp850", "cp437", "cp852", "mac_roman")
 _LETTERS = ("äöüßé", "àèçñáíóúêôâãõøåæîëïûùœ", "ąćęłńśźżčďěňřšťůžőűý")
@@ -91,7 +97,8 @@ def _reads(path: Path, encoding: str) -> bool:
     try:
         with path.open("rb") as file:
             while piece := file.read(_PIECE):
-                decoder.decode(piece)
+                if has_controls(decoder.decode(piece), encoding):
+                    return False
             decoder.decode(b"", True)
     except UnicodeDecodeError:
         return False
@@ -100,11 +107,15 @@ def _reads(path: Path, encoding: str) -> bool:
 
 def _recognized(sample: bytes) -> str:
     """The most likely encoding of a text in no Unicode."""
-    likeliest = widest(detect(sample))
+    likeliest = "cp1252" if _AMOUNTS.sub(b"", sample).isascii() else widest(detect(sample))
     if likeliest == "cp1250" and _FRENCH.fullmatch(sample.decode("cp1252", "replace")):
         # Few letters do not tell: é is the same in both, and è is č.
         likeliest = "cp1252"
-    if likeliest == "cp1252" and _EURO.search(sample) and not _OF_WINDOWS.search(sample):
+    if (
+        likeliest in {"cp1252", "cp1254"}
+        and _EURO.search(sample)
+        and not _OF_WINDOWS.search(sample)
+    ):
         return "iso8859-15"
     if not _is_odd(likeliest, sample):
         return likeliest
