@@ -106,7 +106,11 @@ async def fetch_pages(
         response = await _fetch(source, state, page, path)
         if response.status == NOT_MODIFIED:
             return Fetched(next=None, unchanged=True)
-        state = await _after(source, state, page, response, path)
+        if response.status in requests.BEYOND_THE_END:
+            return replace(state, next=None)
+        before, state = state, await _after(source, state, page, response, path)
+        if state is before:
+            return replace(state, next=None)
         page = state.next
         # Page by page, so that a retry does not fetch all of them again.
         await keep(path, state)
@@ -129,7 +133,10 @@ async def fetch_first_page(source: HttpSource, path: Path) -> Fetched:
 async def _after(
     source: HttpSource, state: Fetched, page: JsonObject, response: OutboundResponse, path: Path
 ) -> Fetched:
-    """The part of the source that has been fetched with this page."""
+    """The part of the source that has been fetched with this page.
+
+    It is the same where a server answers with its last page to requests beyond the end.
+    """
     following, content = None, requests.PageFound(0, None)
     if source.paginated:
         content = await _found(source, path, state.json_path)
@@ -137,6 +144,8 @@ async def _after(
         # A cursor tells by itself that it advances, even between pages of equal rows.
         is_told = source.config["pagination"]["type"] == "cursor"
         repeated = bool(content.rows) and content.digest == state.digest and not is_told
+        if repeated and "short" in page:
+            return state
         _check_progress(state, page, following, repeated=repeated)
         _check_page(state, content)
     number = state.pages + 1
@@ -210,6 +219,8 @@ async def _fetch(
         except OutboundError as error:
             raise requests.problem_of(error) from error
     if response.status == NOT_MODIFIED and conditions:
+        return response
+    if response.status in requests.BEYOND_THE_END and "short" in page:
         return response
     requests.check_status(response)
     # Rows are shown to members who may not see the credentials.

@@ -98,6 +98,9 @@ def check_status(response: messages.OutboundResponse) -> None:
     raise SourceProblem(kind, message, final=not response.retryable, retry_after=wait)
 
 
+BEYOND_THE_END = frozenset({400, 404, 410, 416, 422})
+"""The statuses by which servers refuse a page that they do not have."""
+
 _SEPARATED = re.compile(r"[\s,]*")
 _VALUE = r'"(?:[^"\\]|\\.)*"|[^\s;,"]*'
 _PARAMETER = rf';\s*([^\s=;,"]+)(?:\s*=\s*({_VALUE}))?'
@@ -171,14 +174,17 @@ def next_page(
 ) -> JsonObject | None:
     """The parameters that ask for the next page; None after the last one.
 
-    Raises SourceProblem for a server that sends elsewhere.
+    Behind a page with fewer rows than a page may have, `short` says that there may be none. Raises
+    SourceProblem for a server that sends elsewhere.
     """
     pagination = config.get("pagination") or {"type": "none"}
-    param, size = pagination.get("param"), pagination.get("pageSize")
+    param = pagination.get("param")
     match pagination["type"]:
-        case "page" | "offset" if content.rows and (size is None or content.rows >= size):
-            step = 1 if pagination["type"] == "page" else size or content.rows
-            return {"query": {param: str(_number(page, param) + step)}}
+        case "page" | "offset" if content.rows:
+            step = 1 if pagination["type"] == "page" else content.rows
+            is_short = content.rows < (pagination.get("pageSize") or 0)
+            following = {"query": {param: str(_number(page, param) + step)}}
+            return {**following, "short": True} if is_short else following
         case "cursor" if content.cursor not in (None, "", False):
             return {"query": {param: str(content.cursor)}}
         case "link_header":

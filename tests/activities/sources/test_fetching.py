@@ -5,6 +5,7 @@ import base64
 import gzip
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -114,9 +115,9 @@ LINKS = {"pagination": {"type": "link_header"}}
         ),
         pytest.param(
             {"pagination": {"type": "page", "param": "page", "pageSize": 2}},
-            [rows(1, 2), rows(3)],
-            ["page=1", "page=2"],
-            id="page-until-a-short-one",
+            [rows(1, 2), rows(3), rows()],
+            ["page=1", "page=2", "page=3"],
+            id="page-behind-a-short-one",
         ),
         pytest.param(
             {"pagination": {"type": "page", "param": "p"}, "url": "http://127.0.0.1:{port}/?p=0"},
@@ -132,9 +133,9 @@ LINKS = {"pagination": {"type": "link_header"}}
         ),
         pytest.param(
             {"pagination": {"type": "offset", "param": "skip", "pageSize": 2}},
-            [rows(1, 2), rows(3)],
-            ["skip=0", "skip=2"],
-            id="offset-by-the-size",
+            [rows(1, 2), rows(3), rows()],
+            ["skip=0", "skip=2", "skip=3"],
+            id="offset-behind-a-short-one",
         ),
         pytest.param(
             CURSOR,
@@ -156,6 +157,50 @@ async def test_every_style_of_pages_is_followed_to_the_last(
     assert numbers(await fetch(*answers, **config)) == [1, 2, 3]
     assert fetch.asked == asked
     assert (fetch.states[-1].pages, fetch.states[-1].rows) == (len(answers), 3)
+
+
+ENDS = {
+    "none": rows(),
+    "400": reply(400, {"code": "rest_post_invalid_page_number"}),
+    "404": reply(404, {"detail": "Invalid page."}),
+    "416": reply(416),
+    "the last one": None,
+}
+"""The answers of servers that are asked for a page beyond their last one."""
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("kind", ["page", "offset"])
+@pytest.mark.parametrize(
+    "sizes",
+    [[50, 50, 20], [50, 50], [20], [99, 98, 99], [100, 97, 100, 3], [1] * 5, [100, 50]],
+    ids=str,
+)
+async def test_no_row_is_missing_where_pages_are_smaller_than_asked(
+    fetch: Fetcher, sizes: list[int], kind: str, end: str
+) -> None:
+    begins = [sum(sizes[:place]) for place in range(len(sizes) + 1)]
+    pages = [rows(*range(*ends)) for ends in pairwise(begins)]
+    beyond = ENDS[end]
+    answers = pages if beyond is None else [*pages, beyond]
+    config = {"pagination": {"type": kind, "param": "p", "pageSize": 100}}
+    assert numbers(await fetch(*answers, **config)) == [*range(begins[-1])]
+    asked = begins if kind == "offset" else range(1, len(sizes) + 2)
+    assert fetch.asked == [f"p={number}" for number in asked]
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
+async def test_an_error_behind_a_short_page_is_no_end(fetch: Fetcher, status: int) -> None:
+    pages = {"pagination": {"type": "page", "param": "p", "pageSize": 2}}
+    problem = await fetch.problem(rows(1), reply(status), **pages)
+    assert problem.message == f"The server returned {status}."
+
+
+@pytest.mark.parametrize("status", [400, 404])
+async def test_a_page_that_is_refused_behind_a_full_one_fails(fetch: Fetcher, status: int) -> None:
+    pages = {"pagination": {"type": "page", "param": "p", "pageSize": 2}}
+    await fetch.problem(rows(1, 2), reply(status), **pages)
+    await fetch.problem(reply(status), **pages)
 
 
 def enveloped(at: int, *numbers: int) -> bytes:

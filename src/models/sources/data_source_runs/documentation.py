@@ -163,10 +163,14 @@ NOTES: Mapping[Subject, SubjectNote] = {
         (
             ("`none`", "one request"),
             ("`page`", "`param` counts pages, from 1 or from the number in the URL"),
-            ("`offset`", "`param` counts rows, from 0"),
+            ("`offset`", "`param` counts rows, from 0; the next page begins behind the last row"),
             ("`cursor`", "`param` is the value at `cursorPath` of the previous page"),
             ("`link_header`", "the `Link` header of a page names the next one, on the same host"),
-            ("The end", "a page without rows, with fewer than `pageSize`, or without a next one"),
+            ("The end", "a page without rows, or without a next one"),
+            (
+                "`pageSize`",
+                "behind a page with fewer rows a refused or repeated page is the end, too",
+            ),
         ),
         {"type": "cursor", "param": "after", "cursorPath": "$.meta.next"},
         "Pagination",
