@@ -297,6 +297,7 @@ def _head(
         "columns": _notes(columns, described, history),
         "unfilled": [column.field_key for column in columns.unfilled],
         "remembered": remembered,
+        "stated": max(described["stated"] or 0, fetched_by(run).stated or 0),
     }
 
 

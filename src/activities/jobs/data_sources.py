@@ -20,6 +20,7 @@ from models.data.fields.rules.fields import FieldSpecs, Schema
 from models.messages.jobs.store import JobRow, job_actor
 from models.sources.data_source_runs.comparison import count_keyed
 from models.sources.data_source_runs.reversal import revert_run
+from models.sources.data_source_runs.rules import missing_rows
 from models.sources.data_source_runs.targets import fields_of
 from models.sources.data_sources.rules import DataSourceKind
 from models.sources.tabular.rules.formats import Conventions
@@ -113,6 +114,10 @@ class SourcePreviews(Chunks):
             # A further page, or a database query that was limited to its first rows.
             is_first = access.address is not None and fetched.rows >= SAMPLED
             is_part = fetched.next is not None or is_first
+            stated = max(described["stated"] or 0, fetched.stated or 0)
+            missing = stated - described["rowsRead"]
+            if missing > 0 and not is_part and not described["sampled"]:
+                described["warning"] = described["warning"] or missing_rows(missing)
             return {**described, "sampled": described["sampled"] or is_part}
 
     async def _described(

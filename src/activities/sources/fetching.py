@@ -44,7 +44,8 @@ class Fetched:
     `charset` and `format` are as the source states; one that is `queried` is a SQLite database.
     `keys` are the key columns that the first page has, `json_path` is where it has its rows.
     `digest` is that of the rows of the last page; `mark` is the request of an earlier one, to
-    notice a server that sends in circles. `validators` ask, the next time, whether the source has
+    notice a server that sends in circles. `stated` is the number of all rows that the first page
+    states in its headers. `validators` ask, the next time, whether the source has
     changed; an `unchanged` one has not.
     """
 
@@ -59,6 +60,7 @@ class Fetched:
     charset: str | None = None
     format: tabular_options.TableFormat | None = None
     queried: bool = False
+    stated: int | None = None
     validators: Mapping[str, str] = field(default_factory=dict)
     unchanged: bool = False
 
@@ -127,6 +129,7 @@ async def fetch_first_page(source: HttpSource, path: Path) -> Fetched:
         charset=response.content_type.charset,
         format=await _format(source, response, path),
         next={} if source.paginated else None,
+        stated=requests.stated_total(response.headers),
     )
 
 
@@ -161,6 +164,7 @@ async def _after(
         json_path=content.json_path if state.pages == 0 else state.json_path,
         charset=response.content_type.charset if state.pages == 0 else state.charset,
         format=await _format(source, response, path) if state.pages == 0 else state.format,
+        stated=requests.stated_total(response.headers) if state.pages == 0 else state.stated,
         validators=_validators(response) if number == 1 and following is None else {},
     )
 

@@ -102,6 +102,7 @@ def described(table: Table, options: ReadOptions, request: Describe) -> JsonObje
             for row in head
         ],
         "rowsRead": counter.count,
+        "stated": table.stated,
         "sampled": next(rows, None) is not None,
         "conventions": proposal.conventions.to_json(),
         "proposed": {

@@ -155,6 +155,17 @@ class PageFound:
     digest: str = ""
 
 
+_OF_ALL = re.compile(r"(?!bytes\b)[a-z-]+\s+\S+/([0-9]{1,12})", re.IGNORECASE)
+
+
+def stated_total(headers: Mapping[str, str]) -> int | None:
+    """The number of all rows that the headers of a page state; None where they do not."""
+    ranged = _OF_ALL.fullmatch(headers.get("content-range", "").strip())
+    written = [headers.get(name, "") for name in ("x-total-count", "x-total", "x-wp-total")]
+    totals = [int(each) for each in written if each.isdecimal() and len(each) < 13]
+    return max([*totals, *([int(ranged[1])] if ranged else [])], default=None)
+
+
 def first_page(config: JsonObject) -> JsonObject:
     """The parameters that ask for the first page, besides the config.
 

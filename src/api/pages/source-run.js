@@ -127,11 +127,13 @@ function details() {
     ...columns(run.columns)));
 }
 
-/** The columns that are missing, new or of another kind. */
-function columns({ added, missing, changed }) {
+/** The rows that are missing, and the columns that are missing, new or of another kind. */
+function columns({ added, missing, changed, rowsMissing }) {
   const kept = missing.filter(({ valuesKept }) => valuesKept);
   const emptied = missing.filter(({ valuesKept }) => !valuesKept);
   return [
+    rowsMissing > 0 && section("Missing rows", element("p", {},
+      `The source states a total of rows that is ${rowsMissing.toLocaleString()} more than it returned. Check its pagination.`)),
     kept.length > 0 && section("Missing from the source", list(kept, () => "values are kept")),
     emptied.length > 0 && section("Missing from all rows", list(emptied, () => "values are empty")),
     changed.length > 0 && section("Changed columns", list(changed, ({ before, kind }) => `${before} to ${kind}`)),

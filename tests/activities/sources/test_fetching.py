@@ -183,22 +183,43 @@ async def test_no_row_is_missing_where_pages_are_smaller_than_asked(
     pages = [rows(*range(*ends)) for ends in pairwise(begins)]
     beyond = ENDS[end]
     answers = pages if beyond is None else [*pages, beyond]
-    config = {"pagination": {"type": kind, "param": "p", "pageSize": 100}}
+    config: Json = {"pagination": {"type": kind, "param": "p", "pageSize": 100}}
     assert numbers(await fetch(*answers, **config)) == [*range(begins[-1])]
     asked = begins if kind == "offset" else range(1, len(sizes) + 2)
     assert fetch.asked == [f"p={number}" for number in asked]
 
 
+@pytest.mark.parametrize(
+    ("headers", "total"),
+    [
+        ({"x-total-count": "12"}, 12),
+        ({"x-wp-total": "7", "x-wp-totalpages": "2"}, 7),
+        ({"content-range": "items 0-24/319"}, 319),
+        ({"content-range": "bytes 0-24/319"}, None),
+        ({"content-range": "items 0-24/*"}, None),
+        ({"x-total-count": "many"}, None),
+        ({"x-total-count": "9" * 40}, None),
+        ({}, None),
+    ],
+)
+async def test_the_rows_that_headers_state_are_known(
+    fetch: Fetcher, headers: dict[str, str], total: int | None
+) -> None:
+    named = {name.replace("-", "_"): value for name, value in headers.items()}
+    await fetch(reply(200, [{"n": 1}], type_="application/json", **named))
+    assert fetch.states[-1].stated == total
+
+
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
 async def test_an_error_behind_a_short_page_is_no_end(fetch: Fetcher, status: int) -> None:
-    pages = {"pagination": {"type": "page", "param": "p", "pageSize": 2}}
+    pages: Json = {"pagination": {"type": "page", "param": "p", "pageSize": 2}}
     problem = await fetch.problem(rows(1), reply(status), **pages)
     assert problem.message == f"The server returned {status}."
 
 
 @pytest.mark.parametrize("status", [400, 404])
 async def test_a_page_that_is_refused_behind_a_full_one_fails(fetch: Fetcher, status: int) -> None:
-    pages = {"pagination": {"type": "page", "param": "p", "pageSize": 2}}
+    pages: Json = {"pagination": {"type": "page", "param": "p", "pageSize": 2}}
     await fetch.problem(rows(1, 2), reply(status), **pages)
     await fetch.problem(reply(status), **pages)
 

@@ -369,6 +369,41 @@ async def test_people_are_notified_once_of_the_same(source: MakeSource) -> None:
     assert facts.items() <= ends[3].data.items(), ends
 
 
+STATED: list[tuple[Json, int]] = [
+    ({"total": 3}, 1),
+    ({"total": 2}, 0),
+    ({"total": 0}, 0),
+    ({"meta": {"total_count": 5}}, 3),
+    ({"pagination": {"totalItems": 3}}, 1),
+    ({"count": 120, "next": "https://example.com/goods?page=2"}, 118),
+    ({"@odata.count": 4}, 2),
+    ({"total": "3"}, 0),
+    ({"total": 3.5}, 0),
+    ({"total": True}, 0),
+    ({"summary": {"total": 9}}, 0),
+]
+
+
+@pytest.mark.parametrize(("around", "missing"), STATED)
+async def test_rows_that_a_source_states_and_does_not_give_are_counted(
+    source: MakeSource, around: Json, missing: int
+) -> None:
+    goods: Source = await source("auto")
+    content = {"items": [{"code": "a"}, {"code": "b"}], **around}
+    run = await goods.read_bytes(json.dumps(content).encode())
+    assert (run.status, run.columns.rows_missing) == ("succeeded", missing), run
+    wanted = select(notification.c.title).where(notification.c.workspace_id == goods.space.id)
+    async with goods.space.database.transaction() as work:
+        titles = [row.title for row in await work.rows(wanted)]
+    assert titles == (["“Goods” was refreshed with missing rows"] if missing else [])
+
+
+async def test_a_lone_object_states_no_rows(source: MakeSource) -> None:
+    goods: Source = await source("json")
+    run = await goods.read_bytes(b'{"code": "a", "total": 7}')
+    assert (run.stats.rows_inserted, run.columns.rows_missing) == (1, 0)
+
+
 @pytest.mark.parametrize("form", ["json", "csv"])
 async def test_a_run_that_is_reverted_leaves_what_was_there(source: MakeSource, form: str) -> None:
     goods: Source = await source(form)

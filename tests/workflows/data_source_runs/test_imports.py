@@ -10,6 +10,7 @@ from openpyxl import Workbook
 from sqlalchemy import func, select
 
 from models.messages.jobs.store import job
+from models.sources.data_source_runs.rules import missing_rows
 from models.sources.data_source_runs.tables import data_source_run
 from tests.support.client import Client
 from tests.support.endpoint import Serve, reply
@@ -290,6 +291,22 @@ async def test_a_percentage_of_ods_is_that_of_xlsx(
     body = {"kind": "http_xlsx", "config": {"url": endpoint.url}}
     answer = await client.post(f"{space.path}/data-sources/preview", json=body)
     assert [one["kind"] for one in answer.json()["data"]["columns"]] == ["text", "percent"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("by", ["body", "header", "pages"])
+async def test_a_preview_warns_of_rows_that_its_source_keeps(
+    client: Client, space: Space, engine: Engine, serve: Serve, by: str
+) -> None:
+    assert engine.database is space.database
+    content = {"items": [{"n": 1}, {"n": 2}], **({"total": 7} if by != "header" else {})}
+    stated = {"x_total_count": "7"} if by == "header" else {}
+    endpoint = await serve(reply(200, content, type_="application/json", **stated))
+    pages = {"pagination": {"type": "page", "param": "page"}} if by == "pages" else {}
+    body = {"kind": "http_json", "config": {"url": endpoint.url, **pages}}
+    answer = await client.post(f"{space.path}/data-sources/preview", json=body)
+    warning = answer.json()["data"].get("warning")
+    assert warning == (None if by == "pages" else missing_rows(5))
 
 
 async def test_a_preview_stores_nothing(

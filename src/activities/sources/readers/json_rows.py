@@ -48,6 +48,15 @@ _NO_COLUMNS = "The rows are empty objects, so there are no columns to read."
 _EMPTY_OBJECT = (
     "The response is an empty object, not a list of rows. Check the URL, or set jsonPath."
 )
+_TOTALS = frozenset(
+    {
+        *("count", "nbhits", "numfound", "odatacount", "recordstotal", "total", "totalcount"),
+        *("totalelements", "totalhits", "totalitems", "totalrecords", "totalresults", "totalrows"),
+        *("totalsize",),
+    }
+)
+"""The names under which answers state how many rows there are on all pages, in small letters."""
+_ABOUT_PAGES = frozenset({"meta", "metadata", "page", "pageinfo", "pager", "pagination", "paging"})
 _LOOKED_THROUGH = 1_000
 """Values that are looked through for the rows when no path says where they are."""
 
@@ -59,6 +68,7 @@ def read_json(pages: Sequence[Path], options: ReadOptions) -> table.Table:
     value = _whole(pages[0], options)
     first, json_path = rows_in(value, options)
     note = _ONE_OBJECT if first == [value] else None
+    stated = None if note else stated_total(value)
     later = replace(options, usual_path=json_path)
     del value
 
@@ -69,7 +79,28 @@ def read_json(pages: Sequence[Path], options: ReadOptions) -> table.Table:
             if content.strip():
                 yield from rows_in(_value(content, options, "The file"), later)[0]
 
-    return _table(objects, json_path, note)
+    return replace(_table(objects, json_path, note), stated=stated)
+
+
+def stated_total(value: JsonValue) -> int | None:
+    """The number of all rows that an answer states beside those it has; None where it does not."""
+    if not isinstance(value, dict):
+        return None
+    nodes = [value]
+    for name, inner in value.items():
+        if isinstance(inner, dict) and _plain(name) in _ABOUT_PAGES:
+            nodes.append(inner)
+    totals = [
+        number
+        for node in nodes
+        for name, number in node.items()
+        if type(number) is int and _plain(name) in _TOTALS
+    ]
+    return max(totals, default=None)
+
+
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalpha, name)).lower()
 
 
 def inspect_page(

@@ -65,6 +65,8 @@ class Table:
     delimiter: str | None = None
     encoding: str | None = None
     note: str | None = None
+    stated: int | None = None
+    """The number of all rows, as the source states it."""
     numbers: RowNumbers = field(default_factory=RowNumbers)
 
 

@@ -176,7 +176,7 @@ async def _notify_of_columns(work: UnitOfWork, run: SourceRunRow, data_source_id
     source = await source_item(work, run.workspace_id, data_source_id)
     notice = Notice(
         kind=NotificationKind.DATA_SOURCE_FAILED,
-        title=f"“{source.title}” was refreshed with unreadable values",
+        title=f"“{source.title}” was refreshed with {_fault(columns)}",
         body=" ".join(remarks(columns)),
         item_id=source.id,
         run_id=run.id,
@@ -190,9 +190,16 @@ async def _notify_of_columns(work: UnitOfWork, run: SourceRunRow, data_source_id
     await notify(work, run.workspace_id, await _recipients(work, run), notice)
 
 
+def _fault(columns: RunColumns) -> str:
+    others = _named(columns) - {("rows", "")} or columns.changed_columns
+    return "unreadable values" if others else "missing rows"
+
+
 def _named(columns: RunColumns) -> set[tuple[str, str]]:
     """The columns that are missing, and those with cells that could not be read."""
     missing = {("missing", one.source_path) for one in columns.missing}
+    if columns.rows_missing:
+        missing.add(("rows", ""))
     return missing | {("skipped", one.source_path) for one in columns.skipped_cells}
 
 

@@ -21,7 +21,7 @@ from models.core.repository import first_rows_of_each
 from models.data.record_exports.rules import csv_cell
 from models.messages.jobs.store import succeeded_job
 from models.sources.data_source_runs import shapes
-from models.sources.data_source_runs.rules import OPEN_RUN, Stage
+from models.sources.data_source_runs.rules import OPEN_RUN, Stage, missing_rows
 from models.sources.data_source_runs.tables import (
     RunRejection,
     SourceRunRow,
@@ -124,11 +124,12 @@ def columns_of_run(progress: JsonObject) -> JsonObject:
         {"sourcePath": paths.get(key, key), "fieldKey": key, "cells": cells}
         for key, cells in progress.get("lostIn", {}).items()
     ]
-    return {**progress.get("columns", {}), "skippedCells": skipped}
+    missing = max(progress.get("stated", 0) - progress.get("read", 0), 0)
+    return {**progress.get("columns", {}), "skippedCells": skipped, "rowsMissing": missing}
 
 
 def remarks(columns: shapes.RunColumns) -> list[str]:
-    """The columns of a run that people should know of, in sentences."""
+    """The columns and missing rows of a run that people should know of, in sentences."""
     preserved = [column.source_path for column in columns.missing if column.values_kept]
     emptied = [column.source_path for column in columns.missing if not column.values_kept]
     other_kinds = [
@@ -144,7 +145,10 @@ def remarks(columns: shapes.RunColumns) -> list[str]:
         ("Columns of a different kind", other_kinds),
         ("New columns", new),
     )
-    return [f"{subject}: {_listed(names)}." for subject, names in sentences if names]
+    told = [f"{subject}: {_listed(names)}." for subject, names in sentences if names]
+    if columns.rows_missing:
+        told.insert(0, missing_rows(columns.rows_missing))
+    return told
 
 
 def _listed(names: Sequence[str]) -> str:

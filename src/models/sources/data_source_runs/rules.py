@@ -100,6 +100,14 @@ REVERTIBLE = timedelta(days=7)
 """The time after its end in which a run can be reverted."""
 
 
+def missing_rows(count: int) -> str:
+    """The remark on rows that a source states to have, and did not give."""
+    return (
+        f"The source states a total of rows that is {count:,} more than it returned."
+        " Check its pagination."
+    )
+
+
 def exceeds_guard(removed: int, known: int, percent: int) -> bool:
     """True when more than `percent` of the rows known so far would be removed."""
     return removed * 100 > known * percent

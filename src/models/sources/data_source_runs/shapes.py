@@ -75,13 +75,15 @@ class SkippedCells(RunColumn):
 class RunColumns(Shape):
     """The columns that a run found otherwise than the runs before it, and those it could not read.
 
-    The first run of a source has nothing to compare with.
+    The first run of a source has nothing to compare with. `rowsMissing` counts the rows that the
+    source states to have beyond those that it gave.
     """
 
     new_columns: list[RunColumn] = Field(default_factory=list, alias="added")
     missing: list[MissingColumn] = Field(default_factory=list)
     changed_columns: list[ChangedColumn] = Field(default_factory=list, alias="changed")
     skipped_cells: list[SkippedCells] = Field(default_factory=list)
+    rows_missing: int = 0
 
 
 class RunProgress(Shape):
