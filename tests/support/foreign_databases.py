@@ -135,6 +135,8 @@ def _make_shop(path: str) -> None:
         cursor.execute("GRANT of_files TO indirect@'%'")
         cursor.execute("SET DEFAULT ROLE of_files FOR indirect@'%'")
         cursor.execute("CREATE TABLE shop.goods (code text)")
+        cursor.execute("CREATE TABLE shop.flags (sold BIT(1), mask BIT(10), new BIT(1))")
+        cursor.execute("INSERT INTO shop.flags VALUES (1, b'1000000001', NULL), (0, 0, 0)")
 
 
 def _listens(path: str) -> bool:

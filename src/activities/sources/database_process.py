@@ -26,7 +26,8 @@ from psycopg.types.json import set_json_loads
 from psycopg.types.string import TextLoader
 from pydantic import JsonValue
 from pydantic_core import to_json
-from pymysql.constants import CR, ER
+from pymysql.constants import CR, ER, FIELD_TYPE
+from pymysql.converters import conversions
 from pymysql.cursors import SSCursor
 from typing_extensions import override
 
@@ -426,6 +427,7 @@ def _mysql_connection(query: DatabaseQuery) -> Any:
         cursorclass=SSCursor,
         # A server could otherwise ask for any file of the worker by LOAD DATA LOCAL.
         local_infile=False,
+        conv={**conversions, FIELD_TYPE.BIT: int.from_bytes},
         read_timeout=query.seconds + _MYSQL_CONNECT_SECONDS,
         write_timeout=_MYSQL_CONNECT_SECONDS,
         defer_connect=True,

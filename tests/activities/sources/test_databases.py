@@ -177,6 +177,13 @@ async def test_values_of_mysql_keep_what_they_say(ask: Ask, mysql: ForeignDataba
     ]
 
 
+async def test_bits_of_mysql_are_numbers(ask: Ask, mysql: ForeignDatabase) -> None:
+    assert await ask(mysql, "SELECT * FROM flags") == [
+        {"sold": 1, "mask": 513, "new": None},
+        {"sold": 0, "mask": 0, "new": 0},
+    ]
+
+
 MANY = {
     "postgresql": "WITH RECURSIVE n(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM n) TABLE n",
     "mysql": "SELECT seq AS n FROM seq_1_to_100000000",
