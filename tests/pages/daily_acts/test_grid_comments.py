@@ -6,7 +6,7 @@ import pytest
 
 from models.core.access.rules import Role
 from tests.support.browser import Page
-from tests.support.grid import Table, table_of
+from tests.support.grid import CONTROL, Table, table_of
 from tests.support.person import Json, violations
 from tests.support.server import Server
 from tests.support.spaces import Space
@@ -108,3 +108,26 @@ async def test_a_commenter_comments_and_edits_nothing(table: Table, space: Space
     await table.page.click(".beside form.say button")
     await table.page.until("document.querySelector('.beside .words').innerText === 'Mine'")
     assert await table.page.evaluate("document.querySelector('.new-field') === null")
+
+
+HELD = (
+    "(() => { const ask = window.fetch; const open = new Promise(done => { window.letGo = done; });"
+    " window.fetch = async (path, how) => { const answer = await ask(path, how);"
+    " if (path.endsWith('/comments')) { window.isHeld = true; await open; } return answer; }; })()"
+)
+
+
+async def test_what_is_typed_while_a_comment_is_sent_is_the_next_one(table: Table) -> None:
+    await table.open()
+    page = table.page
+    await beside(table, 1)
+    await page.evaluate(HELD)
+    await begin(table, "First")
+    await table.key("Enter", CONTROL)
+    await page.until("window.isHeld")
+    await table.type(" and more")
+    await page.evaluate("letGo()")
+    await page.until(f"document.querySelector({BOX!r}).value === 'and more'")
+    await table.key("Enter", CONTROL)
+    await page.until(f"document.querySelector({BOX!r}).value === ''")
+    assert {one["body"] for one in await comments(table, 1)} == {"First", "and more"}

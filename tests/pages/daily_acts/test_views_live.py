@@ -9,6 +9,7 @@ from tests.pages.daily_acts.view_acts import (
     opened,
     press,
     ready,
+    stored,
     tasks,
     view,
 )
@@ -143,3 +144,36 @@ async def test_a_layout_of_ones_own_is_no_change_of_others(page: Page, person: P
     )
     await page.until("document.querySelector('.view-tabs').innerText.includes('New')")
     assert await page.evaluate("document.querySelector('.view-bar > .notice') === null")
+
+
+HELD = (
+    "(() => { const ask = window.fetch; const open = new Promise(done => { window.letGo = done; });"
+    " window.fetch = async (path, how) => { const answer = await ask(path, how);"
+    " if (how?.method === METHOD) { window.isHeld = true; await open; } return answer; }; })()"
+)
+"""The answers to requests of a method come once they are let go."""
+
+
+async def test_what_is_changed_while_a_panel_is_saved_stays(page: Page, person: Person) -> None:
+    database_id = await tasks(person)
+    view_id = await view(person, database_id)
+    await opened(page, person, database_id, view_id)
+    await page.evaluate(HELD.replace("METHOD", "'PATCH'"))
+    await press(page, "Sort")
+    await press(page, "Add sort")
+    await page.click("#sort-panel [data-save]")
+    await page.until("window.isHeld")
+    # The same part once more, and another one.
+    await press(page, "Add sort")
+    await page.press("Escape")
+    await press(page, "Group")
+    await choose(page, "Group by", "state")
+    await page.evaluate("letGo()")
+    await page.until("document.querySelector('#group-panel [data-save]').disabled === false")
+    shown = "[...document.querySelectorAll('[data-panel]')].map(one => one.innerText)"
+    assert {"Sort (2)", "Group (1)"} <= set(await page.evaluate(shown))
+    assert len((await stored(person, database_id, view_id))["manifest"]["sorts"]) == 1
+    await page.click("#group-panel [data-save]")
+    await page.until("document.querySelector('.view-groups') !== null")
+    manifest = (await stored(person, database_id, view_id))["manifest"]
+    assert (len(manifest["sorts"]), manifest["groupBy"]) == (2, [{"field": "state"}])

@@ -52,16 +52,21 @@ export const CommentForm = {
     }
     async function send(event) {
       event?.preventDefault();
-      const body = text.value.trim();
+      const sent = text.value;
+      const body = sent.trim();
       if (!body || isSending.value) return;
       isSending.value = true;
       problem.value = "";
       const mentions = [...draft.mentioned].filter(([, label]) => body.includes(`@${label}`)).map(([id]) => id);
       try {
         await store.call("POST", `/v1/records/${props.recordId}/comments`, { body, ...(mentions.length > 0 ? { mentions } : {}) });
-        text.value = "";
-        draft.mentioned.clear();
-        drafts.delete(props.recordId);
+        // What was typed while it was sent is the next one.
+        text.value = text.value === sent ? "" : text.value.slice(text.value.startsWith(sent) ? sent.length : 0).trimStart();
+        keep();
+        if (text.value === "") {
+          draft.mentioned.clear();
+          drafts.delete(props.recordId);
+        }
         emit("sent");
       } catch (error) {
         if (error.status === undefined) throw error;

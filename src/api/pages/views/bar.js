@@ -45,6 +45,14 @@ class Draft {
     Object.assign(this.state, { parts: {}, problem: "", faults: new Map(), count: null });
   }
 
+  /** Drop what was sent. What was changed meanwhile is not saved yet, and stays. */
+  keepSince(sent) {
+    const { parts } = this.state;
+    const later = Object.entries(parts).filter(([key, value]) => !(key in sent && isSame(value, sent[key])));
+    if (later.length === 0) this.reset();
+    else this.state.parts = Object.fromEntries(later);
+  }
+
   get isChanged() {
     return Object.keys(this.state.parts).length > 0;
   }
@@ -87,10 +95,11 @@ class Draft {
 
   async write(parts, undo) {
     const { state } = this;
+    const sent = state.parts;
     state.isBusy = true;
     try {
       await this.store.patchView({ manifest: parts });
-      this.reset();
+      this.keepSince(sent);
       state.undo = undo;
     } catch (error) {
       Object.assign(state, { problem: error.message, faults: faultsAt(error, "manifest.filter") });
