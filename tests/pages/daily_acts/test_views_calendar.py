@@ -55,6 +55,10 @@ async def event(page: Page, title: str) -> str:
     return f"[data-title={title}]"
 
 
+def names(selector: str) -> str:
+    return f"[...document.querySelectorAll({selector!r})].map(one => one.innerText.trim())"
+
+
 def day(text: str) -> str:
     return f'.cal-day[data-day="{text}"]'
 
@@ -128,6 +132,47 @@ async def test_a_moment_keeps_the_time_on_the_clock(page: Page, person: Person) 
     await until_value(person, database_id, "Call", "meeting", "2026-10-29T08:30:00.000Z")
     await page.until(f"{one(day('2026-10-29'))} !== null")
     assert await page.text(f"{await event(page, 'Call')} time") == "09:30"
+
+
+async def test_a_full_month_fits_the_window_and_lists_the_events_of_a_day(
+    page: Page, person: Person, screens: Path
+) -> None:
+    database_id = await calendar(page, person)
+    rows = [{"op": "create", "data": {"title": f"Box {n}", "due": "2026-11-12"}} for n in range(9)]
+    path = f"/v1/databases/{database_id}/records/batch"
+    await person.call("POST", path, {"operations": rows})
+    await page.show(width=1280, height=860)
+    await page.until("document.querySelector('.cal-more') !== null")
+    weeks = "document.querySelectorAll('.cal-week').length"
+    # November begins on a Sunday: no month has more weeks.
+    assert await page.evaluate(weeks) == 6
+    below = "document.documentElement.scrollHeight - window.innerHeight"
+    await page.until(f"{below} === 0")
+    # A high window has room for more of them, a month of fewer weeks too.
+    lanes = "new Set([...document.querySelectorAll('[data-event]')].map(one => one.offsetTop)).size"
+    few = await page.evaluate(lanes)
+    await page.show(width=1280, height=1400)
+    await page.until(f"{lanes} > {few}")
+    assert await page.evaluate(below) == 0
+    await page.show(width=1280, height=860)
+    await page.until(f"{lanes} === {few}")
+    more = int((await page.text(".cal-more")).split()[0][1:])
+    shown = f"{names('[data-event] a')}.filter(one => one.startsWith('Box')).length"
+    assert more + await page.evaluate(shown) == 9
+    await page.evaluate("document.querySelector('.cal-more').focus()")
+    await page.press("Enter")
+    await page.until("document.querySelector('#day-events[open]') !== null")
+    listed = f"{names('#day-events li')}.toSorted()"
+    assert await page.evaluate(listed) == [f"Box {n}" for n in range(9)]
+    await page.screenshot(screens / "calendar-day.png")
+    assert await violations(page) == []
+    await page.press("Escape")
+    await page.until("document.querySelector('#day-events') === null")
+    assert await page.evaluate("document.activeElement.className") == "cal-more"
+    await page.press("Enter")
+    await press(page, "View week")
+    await page.until("document.querySelector('.calendar-view').dataset.mode === 'week'")
+    await page.until(f"{shown} === 9")
 
 
 async def test_a_record_is_added_on_a_day_and_weeks_are_shown(

@@ -1,7 +1,7 @@
 // The calendar: months, weeks and days of events, which are dragged to other times and stretched,
 // with a mouse, a finger or keys.
 
-import { button } from "./controls.js";
+import { button, Modal } from "./controls.js";
 import { clockText, daysBetween, monthText, plusDays, shortDay, stampParts, today, weekdayText, wholeDay } from "./days.js";
 import { Hours } from "./hours.js";
 import { Calendar, grab, rangeOf } from "./schedule.js";
@@ -10,10 +10,13 @@ import { cardFields, textOf, valueOf } from "./values.js";
 
 export { load } from "./schedule.js";
 
-const { h, onMounted } = globalThis.Vue;
+const { h, onBeforeUnmount, onMounted, watch } = globalThis.Vue;
 
-const LANES = 4;
+/** A month has at least these lanes, and at most those that fit into the window. */
+const FEWEST = 2;
 const LANES_OF_WEEK = 16;
+/** Pixels of the head of a week with its line, of a lane, and of what is below the lanes. */
+const [HEAD, LANE, FOOT] = [27, 25, 22];
 /** Pixels of a day of a timeline, of a letter of a title, and of the widest title that is shown. */
 const [DAY_WIDTH, LETTER, WIDEST] = [36, 6.5, 190];
 const dayStamp = (day) => Date.parse(`${day}T00:00:00Z`) / 1000;
@@ -100,7 +103,7 @@ function weekRow(calendar, firstDay, events, { details, count = 7, isWhole = fal
   const { state, store } = calendar;
   const { mode, day: placeDay } = store.place;
   const isMonth = mode === "month";
-  const most = isWhole ? Infinity : isMonth ? LANES : LANES_OF_WEEK;
+  const most = isWhole ? Infinity : isMonth ? state.most : LANES_OF_WEEK;
   const days = Array.from({ length: count }, (_, at) => plusDays(firstDay, at));
   const placed = lanesOf(events, firstDay, count, isWhole ? daysOfTitle : undefined);
   const hidden = days.map((_, at) => placed.filter((one) => one.lane >= most && one.from <= at && one.to >= at).length);
@@ -111,16 +114,39 @@ function weekRow(calendar, firstDay, events, { details, count = 7, isWhole = fal
   const lanes = Math.max(used, calendar.lanes);
   // CSS has no repetition of none: it would drop the whole value.
   const rows = ["28px", ...Array(lanes).fill("25px"), `${isWhole ? 48 : days.some(isAdding) ? 25 : 8}px`].join(" ");
-  const own = isWhole || calendar.isHourly ? { gridTemplateRows: rows } : {};
+  const own = isWhole || calendar.isHourly ? { gridTemplateRows: rows } : isMonth ? { gridTemplateRows: `${HEAD - 1}px repeat(${most}, ${LANE}px) ${FOOT}px` } : {};
   return h("div", { class: ["cal-week", { whole: !isMonth }], key: firstDay, style: { gridTemplateColumns: `repeat(${count}, minmax(0, 1fr))`, ...own } }, [
     ...days.map((day, at) => dayCell(calendar, day, at, placeDay.slice(0, 7))),
     ...placed.filter((one) => one.lane < most).map((one) => eventBar(calendar, one, details)),
     ...days.map((day, at) => {
       if (isAdding(day)) return h("div", { class: "cal-adding", key: "adding", style: { gridColumn: `${at + 1}` } }, newEvent(calendar, state.adding));
       if (hidden[at] === 0) return null;
-      return h("button", { type: "button", class: "cal-more", key: `more ${day}`, style: { gridColumn: `${at + 1}` }, disabled: !isMonth, onClick: () => calendar.go(day, "week") }, `+${hidden[at]} more`);
+      return h("button", { type: "button", class: "cal-more", key: `more ${day}`, style: { gridColumn: `${at + 1}` }, "aria-label": `${hidden[at]} more on ${wholeDay(day)}`, onClick: () => { state.listed = day; } }, `+${hidden[at]} more`);
     }),
   ]);
+}
+
+/** All events of a day, where the month has no room for them. */
+function dayList(calendar, events) {
+  const { state } = calendar;
+  const day = state.listed;
+  const close = () => { state.listed = null; };
+  const here = lanesOf(events, day, 1);
+  return h(Modal, { title: wholeDay(day), name: "day-events", onClose: close }, () => [
+    h("ul", { class: "day-events" }, here.map(({ record, time, isBefore }) => h("li", { key: record.id, "data-color": calendar.store.colors?.[record.id] }, [
+      time && !isBefore ? h("time", null, time) : null, h("a", { href: `/records/${record.id}` }, record.title || "Untitled"),
+    ]))),
+    h("div", { class: "buttons" }, [
+      button("View week", () => { close(); calendar.go(day, "week"); }), button("Close", close, { class: "primary", autofocus: true }),
+    ]),
+  ]);
+}
+
+/** The lanes of a month that fit between its head and the end of the window. */
+function lanesWithin(grid, weeks) {
+  const below = Number.parseFloat(getComputedStyle(document.querySelector("main")).paddingBottom);
+  const room = window.innerHeight - below - (grid.getBoundingClientRect().top + window.scrollY) - grid.querySelector(".weekdays").offsetHeight - 2;
+  return Math.max(FEWEST, Math.floor((room / weeks - HEAD - FOOT) / LANE));
 }
 
 /** The row of whole days, and the hours below it. */
@@ -159,6 +185,14 @@ const viewOf = (isTimeline) => ({
   props: ["store"],
   setup(props) {
     const calendar = new Calendar(props.store);
+    const measure = () => {
+      const grid = calendar.root.value?.querySelector(".calendar-grid");
+      if (grid && props.store.place.mode === "month") calendar.state.most = lanesWithin(grid, grid.querySelectorAll(".cal-week").length);
+    };
+    const sizes = new ResizeObserver(measure);
+    onMounted(() => sizes.observe(document.documentElement));
+    onBeforeUnmount(() => sizes.disconnect());
+    watch(() => props.store.place, measure, { flush: "post" });
     if (isTimeline) onMounted(() => {
       const [place, now] = [calendar.root.value, calendar.root.value.querySelector(".cal-day.today")];
       if (now) place.scrollLeft = now.getBoundingClientRect().left - place.getBoundingClientRect().left - place.clientWidth / 2;
@@ -188,6 +222,7 @@ const viewOf = (isTimeline) => ({
         ])),
         store.isCut ? h("p", { class: "quiet" }, `Showing the first ${store.records.length} records of this ${store.place.mode === "line" ? "month" : store.place.mode}.`) : null,
         h("p", { class: "hidden", role: "status", "aria-live": "assertive" }, store.said),
+        state.listed ? dayList(calendar, events) : null,
       ]);
     };
   },

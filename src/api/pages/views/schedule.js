@@ -72,7 +72,7 @@ function moved({ from, to }, part, by, least) {
 export class Calendar {
   constructor(store) {
     this.store = store;
-    this.state = shallowReactive({ held: null, problem: "", adding: null });
+    this.state = shallowReactive({ held: null, problem: "", adding: null, listed: null, most: 2 });
     this.root = ref(null);
     /** The lanes of whole days before an event was held. */
     this.lanes = 0;
