@@ -149,3 +149,19 @@ async def test_the_last_change_of_a_draft_has_its_author(
         assert (await news(theirs))["changedBy"]["isSelf"]
     read(await client.post(f"{path_of(made)}/publish", json={}))
     assert "changedBy" not in await news(owner)
+
+
+async def test_the_keys_that_a_published_trigger_needs_are_named(
+    client: Client, space: Space
+) -> None:
+    """The forms of triggers mark exactly what publishing misses."""
+    path = path_of(await create(client, space))
+    needed = 0
+    for one in catalog()["triggers"]:
+        bare = {"triggerConfig": {"kind": one["kind"]}}
+        draft = read(await client.patch(path, json=bare))
+        messages = [issue["message"] for issue in draft.get("referenceIssues", [])]
+        missing = [text.split(":")[0] for text in messages if text.endswith(": is required")]
+        assert missing == [f"triggerConfig.{key}" for key in one["schema"]["x-needed"]], one["kind"]
+        needed += len(missing)
+    assert needed > 5

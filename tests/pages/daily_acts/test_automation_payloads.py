@@ -1,4 +1,7 @@
-"""The data that starts a test is a form of the trigger; its JSON is the second tab."""
+"""The forms of a trigger: what it needs, and the data that starts a test.
+
+The JSON of that data is the second tab.
+"""
 
 import json
 from pathlib import Path
@@ -150,3 +153,68 @@ async def test_a_schedule_is_due_at_a_time(page: Page, person: Person) -> None:
     assert payload == {"scheduledAt": due, "timezone": "Europe/Berlin"}
     await page.click(face("read"))
     await page.until("document.querySelector('.panel-in').innerText.includes('scheduledAt')")
+
+
+def marked(path: str) -> str:
+    return f"{one(f'[data-path={json.dumps(path)}] .field-label .needed')} !== null"
+
+
+async def test_what_a_trigger_needs_is_marked_before_it_is_saved(
+    page: Page, person: Person
+) -> None:
+    database_id, _ = await orders(person)
+    content = graph(node("read", "transform", label="Read", output={"total": 42}))
+    automation_id = await person.automation(content, publish=False)
+    await opened(page, person, automation_id)
+    await page.click(face(":trigger"))
+    await page.until(f"{one('#trigger-kind')} !== null")
+    # A draft waits until it is let go.
+    await page.evaluate(
+        "(() => { const ask = window.fetch;"
+        " const open = new Promise(done => { window.letGo = done; });"
+        " window.fetch = async (path, how) => { if (how?.method === 'PATCH') await open;"
+        " return ask(path, how); }; })()"
+    )
+    await choose(page, "#trigger-kind", "record_matches")
+    for name, is_needed in (("databaseId", True), ("filter", True), ("concurrency", False)):
+        path = f"triggerConfig.{name}"
+        await page.until(f"{one(f'[data-path={json.dumps(path)}]')} !== null")
+        assert await page.evaluate(marked(path)) is is_needed, name
+    await page.evaluate("letGo()")
+    # Each problem is said at its field, and no more once it is solved.
+    wrong = "[...document.querySelectorAll('.panel-field.wrong')].map(one => one.dataset.path)"
+    await page.until(f"{wrong}.join() === 'triggerConfig.databaseId,triggerConfig.filter'")
+    assert await page.evaluate(f"{one('.panel-problems')}") is None
+    assert await violations(page) == []
+    await choose(page, '[data-path="triggerConfig.databaseId"] select', database_id)
+    await page.until(f"{wrong}.join() === 'triggerConfig.filter'")
+
+
+async def test_what_is_needed_beside_a_choice_is_marked_with_it(page: Page, person: Person) -> None:
+    content = graph(node("check", "condition", label="Check", expression="true"))
+    automation_id = await person.automation(content, publish=False)
+    await opened(page, person, automation_id)
+    await page.click(face("check"))
+    await page.until(marked("config.expression"))
+    # Escape closes a list of proposals, and then the panel.
+    hand = Hand(page)
+    await page.click('[data-path="config.expression"] .code-field')
+    await hand.type(" && n")
+    popup = "[...document.querySelectorAll('.ace_autocomplete')].some(one => one.checkVisibility())"
+    await page.until(popup)
+    await hand.key("Escape")
+    await page.until(f"!{popup}")
+    assert await page.evaluate(f"{one('.panel-of')} !== null")
+    await hand.key("Escape")
+    await page.until(f"{one('.panel-of')} === null")
+    await page.click(face(":trigger"))
+    await choose(page, "#trigger-kind", "webhook")
+    add = one('[data-path="triggerConfig.dedupe"] .button')
+    await page.until(f"{add} !== null")
+    await page.evaluate(f"{add}.click()")
+    source = '[data-path="triggerConfig.dedupe.source"] select'
+    for name, is_needed in (("path", True), ("body_hash", False)):
+        await choose(page, source, name)
+        await page.until(f"{one(source)}.value === {json.dumps(name)}")
+        assert await page.evaluate(marked("triggerConfig.dedupe.name")) is is_needed
+    await saved(page)

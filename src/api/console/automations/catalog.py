@@ -26,6 +26,7 @@ from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.graph.structure import OUTPUTS
 from models.automation.automations.rules.language import bindings
 from models.automation.automations.rules.triggers import kinds as triggers
+from models.automation.automations.rules.triggers.configs import needed_keys
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
 from models.core.expressions.rules.functions import FUNCTIONS
@@ -326,7 +327,8 @@ def _trigger(kind: TriggerKind, title: str, model: type[BaseModel]) -> JsonObjec
         "title": title,
         "description": TRIGGER_SENTENCES[kind],
         "keys": list(_PAYLOADS.get(kind, ())),
-        "schema": _labelled(model, kind.value),
+        # A draft may lack them, so the schema requires none.
+        "schema": {**_labelled(model, kind.value), "x-needed": needed_keys(kind, model)},
     }
 
 

@@ -2,7 +2,7 @@
 
 import { bindingOf, isBinding, languageOf, SOURCE_TITLES, textOf } from "/pages/canvas/bindings.js";
 import { CodeField, ExpressionField, freshId } from "/pages/canvas/expression.js";
-import { CHOICES, controlOf, firstOf, fits, isMain, isShown, withKey } from "/pages/canvas/schema.js";
+import { CHOICES, controlOf, firstOf, fits, isMain, isNeeded, isShown, withKey } from "/pages/canvas/schema.js";
 
 const { h, inject, ref, watch } = globalThis.Vue;
 
@@ -28,6 +28,9 @@ export const segments = (label, options, chosen, choose, disabled = false) =>
       onClick: () => name !== chosen && choose(name),
     }, title)));
 
+/** The mark of a required field beside its label. */
+export const needed = () => h("span", { class: "needed", title: "Required", "aria-hidden": "true" }, " *");
+
 const asExpression = (value, control) => {
   if (TEXTS.has(control.control)) return { type: "template", value: value ?? "" };
   return { type: "expression", value: value === undefined ? "" : JSON.stringify(value) };
@@ -36,7 +39,7 @@ const asExpression = (value, control) => {
 /** A property or an element: its label, its switch, its control, its hint and its problems. */
 export const Field = {
   name: "Field",
-  props: ["schema", "root", "name", "owner", "value", "path", "required", "isFixed", "label", "isBare", "isOnly", "unswitched"],
+  props: ["schema", "root", "name", "owner", "value", "path", "required", "isFixed", "label", "isBare", "isOnly", "unswitched", "isNeeded"],
   emits: ["change"],
   setup(props, { emit }) {
     const form = inject("form");
@@ -83,7 +86,7 @@ export const Field = {
         h("div", { class: "field-head" }, [
           h(["fixed", "secret"].includes(mode) && LABELLED.has(is.control) ? "label" : "span",
             { class: ["field-label", { hidden: props.isBare }], for: id, id: `${id}-label` },
-            [label, props.required && h("span", { class: "needed", title: "Required", "aria-hidden": "true" }, " *")]),
+            [label, (props.required || props.isNeeded) && needed()]),
           switches && segments(`Source of ${label}`, modes, mode, switchTo),
         ]),
         drawn,
@@ -164,7 +167,7 @@ const pathField = ({ binding, label, readonly, describedBy }, send) => h("div", 
 
 const inputOf = (field, type, more = {}) => h("input", {
   type, id: field.id, readonly: field.form.readonly(), disabled: field.form.readonly() && type === "checkbox", autocomplete: "off",
-  "aria-describedby": field.describedBy, "aria-label": field.isBare ? field.label : undefined, required: Boolean(field.required) || undefined, ...more,
+  "aria-describedby": field.describedBy, "aria-label": field.isBare ? field.label : undefined, required: Boolean(field.required || field.isNeeded) || undefined, ...more,
 });
 const textTyped = (field) => (event) =>
   field.emit(event.target.value === "" && !field.keepsEmpty ? (field.required ? "" : undefined) : event.target.value);
@@ -173,7 +176,7 @@ CONTROLS.text = (field) => inputOf(field, "text", {
   value: field.value ?? "", maxlength: field.control.maxLength, onInput: textTyped(field),
 });
 CONTROLS.textarea = (field) => h("textarea", {
-  id: field.id, rows: 4, readonly: field.form.readonly(), maxlength: field.control.maxLength, value: field.value ?? "",
+  id: field.id, rows: 4, required: Boolean(field.required || field.isNeeded) || undefined, readonly: field.form.readonly(), maxlength: field.control.maxLength, value: field.value ?? "",
   "aria-describedby": field.describedBy, "aria-label": field.isBare ? field.label : undefined, onInput: textTyped(field),
 });
 CONTROLS.timezone = (field) => h("div", [
@@ -191,7 +194,7 @@ CONTROLS.checkbox = (field) => inputOf(field, "checkbox", {
   checked: field.value ?? field.control.default ?? false, onChange: (event) => field.emit(event.target.checked),
 });
 CONTROLS.select = (field) => h("select", {
-  id: field.id, disabled: field.form.readonly(), "aria-describedby": field.describedBy, "aria-label": field.isBare ? field.label : undefined,
+  id: field.id, "aria-required": Boolean(field.required || field.isNeeded) || undefined, disabled: field.form.readonly(), "aria-describedby": field.describedBy, "aria-label": field.isBare ? field.label : undefined,
   value: String(field.value ?? ""),
   onChange: (event) => field.emit(field.control.values.find((value) => String(value) === event.target.value)),
 }, [
@@ -432,10 +435,12 @@ export const Properties = {
     const form = inject("form");
     const picked = ref({});
     const set = (key, value) => emit("change", withKey(props.value, key, value), key, value);
-    const fieldOf = (key, isOnly = false) => h(Field, {
-      key, isOnly, schema: props.schema.properties[key], root: props.root, name: key, owner: props.shape, value: props.value[key],
-      path: props.pathOf?.(key) ?? `${props.path}.${key}`, required: (props.schema.required ?? []).includes(key),
-      isFixed: props.isFixed || props.fixed?.includes(key), onChange: (value) => set(key, value),
+    const isRequired = (key) => (props.schema.required ?? []).includes(key);
+    const isMarked = (key) => isRequired(key) || isNeeded(props.schema, props.shape, key, props.value);
+    const fieldOf = (key, more = {}) => h(Field, {
+      key, schema: props.schema.properties[key], root: props.root, name: key, owner: props.shape, value: props.value[key],
+      path: props.pathOf?.(key) ?? `${props.path}.${key}`, required: isRequired(key), isNeeded: isMarked(key),
+      isFixed: props.isFixed || props.fixed?.includes(key), onChange: (value) => set(key, value), ...more,
     });
     const choiceOf = ({ keys, labels, none }, at) => {
       const chosen = keys.find((key) => props.value[key] !== undefined) ?? picked.value[at] ?? (none ? "" : keys[0]);
@@ -449,7 +454,7 @@ export const Properties = {
       return h("div", { class: "panel-choice", key: keys.join() }, [
         none ? h("span", { class: "field-label", "aria-hidden": "true" }, title) : null,
         segments(title, options, chosen, choose, form.readonly()),
-        ...keys.filter((key) => key === chosen || props.value[key] !== undefined).map((key) => fieldOf(key, true)),
+        ...keys.filter((key) => key === chosen || props.value[key] !== undefined).map((key) => fieldOf(key, { isOnly: true, isNeeded: !none })),
       ]);
     };
     return () => {
@@ -457,14 +462,14 @@ export const Properties = {
       const chosen = new Set(choices.flatMap(({ keys }) => keys));
       const keys = Object.keys(props.schema.properties ?? {}).filter((key) =>
         !props.hides?.includes(key) && !chosen.has(key) && isShown(props.shape, key, props.value));
-      const ordered = [...keys].sort((a, b) => Number(isRequired(b)) - Number(isRequired(a)));
+      const ordered = [...keys].sort((a, b) => Number(isMarked(b)) - Number(isMarked(a)));
       const main = ordered.filter((key) => isMain(props.schema, props.shape, key));
       const more = ordered.filter((key) => !main.includes(key));
       const unknown = Object.keys(props.value).filter((key) => !(key in (props.schema.properties ?? {})) && !props.hides?.includes(key));
       return h("div", { class: "panel-rows" }, [
-        ...main.filter(isRequired).map((key) => fieldOf(key)),
+        ...main.filter(isMarked).map((key) => fieldOf(key)),
         ...choices.map(choiceOf),
-        ...main.filter((key) => !isRequired(key)).map((key) => fieldOf(key)),
+        ...main.filter((key) => !isMarked(key)).map((key) => fieldOf(key)),
         more.length > 0 && h("details", { class: "panel-more", open: more.some((key) => props.value[key] !== undefined) || undefined }, [
           h("summary", "More options"), ...more.map((key) => fieldOf(key))]),
         ...unknown.map((key) => h(Field, {
@@ -472,7 +477,6 @@ export const Properties = {
           path: props.pathOf?.(key) ?? `${props.path}.${key}`, isFixed: props.isFixed, onChange: (value) => set(key, value),
         })),
       ]);
-      function isRequired(key) { return (props.schema.required ?? []).includes(key); }
     };
   },
 };

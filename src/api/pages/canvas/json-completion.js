@@ -149,7 +149,7 @@ export function proposals(text, offset, catalog) {
       const written = `${lead}${JSON.stringify(name)}${tail}`;
       const inside = isNamed ? 0 : { '""': 1, "{}": 1, "[]": 1 }[value] ?? value.length;
       const cursor = start + lead.length + JSON.stringify(name).length + (isNamed ? 0 : 2 + inside);
-      found.set(name, { name, meta: (schema.required ?? []).includes(name) ? "required" : "key", says: one.description ?? one.title, from: start, to, text: written, cursor });
+      found.set(name, { name, meta: [...schema.required ?? [], ...schema["x-needed"] ?? []].includes(name) ? "required" : "key", says: one.description ?? one.title, from: start, to, text: written, cursor });
     }
   }
   return [...found.values()];

@@ -139,7 +139,7 @@ export const NodePanel = {
     return () => {
       const { data, kind, node, outputs } = props;
       const issues = props.issues.map(placed);
-      return h("div", { class: "node-panel", onKeydown: (event) => { if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector(".ace_autocomplete")?.offsetParent) emit("close"); } }, [
+      return h("div", { class: "node-panel", onKeydown: (event) => { if (event.key === "Escape" && !event.defaultPrevented) emit("close"); } }, [
         heading(node.label ?? kind.title, kind.description, () => emit("close")),
         problemList(tab.value === "parameters" ? issues.filter((issue) => !isAtField(issue, kind.schema)) : issues, kind.schema),
         h("div", { class: "panel-columns" }, [

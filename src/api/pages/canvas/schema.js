@@ -40,6 +40,17 @@ const SHOWN = {
   "call_automation.versionPolicy": () => false, "query_records.cursor": () => false,
 };
 
+/** Properties that are required beside certain others, which their schema does not say. */
+const NEEDED = {
+  "join.count": is("mode", "count"), "HttpAuth.token": is("type", "bearer"), "HttpAuth.username": is("type", "basic"),
+  "HttpAuth.password": is("type", "basic"), "HttpAuth.name": is("type", "header"), "Signature.header": HMAC,
+  "Deduplication.name": is("source", "header", "path"),
+};
+
+/** True for a property that a draft may lack, but no published version. */
+export const isNeeded = (schema, shape, key, owner) =>
+  (schema["x-needed"] ?? []).includes(key) || (NEEDED[`${shape}.${key}`]?.(owner) ?? false);
+
 export const isShown = (shape, key, owner) => owner[key] !== undefined || (SHOWN[`${shape}.${key}`]?.(owner) ?? true);
 
 /** Optional properties that are shown beside the required ones; the others are under "More options". */

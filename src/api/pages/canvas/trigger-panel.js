@@ -1,7 +1,7 @@
 // The panel of the trigger: its kind, the form of each kind, and what it would do.
 
 import { scopeOf } from "/pages/canvas/expression.js";
-import { CONTROLS, formOf, placed, Properties } from "/pages/canvas/form.js";
+import { CONTROLS, formOf, needed, placed, Properties } from "/pages/canvas/form.js";
 import { heading, problemList } from "/pages/canvas/node-panel.js";
 import { isAtField } from "/pages/canvas/schema.js";
 
@@ -75,7 +75,7 @@ const NextTimes = {
       const { problem, times = [], notes = [], timezone } = found.value ?? {};
       return h("section", { class: "next-times", "aria-label": "Next runs" }, [
         h("h3", "Next runs"),
-        problem && h("p", { class: "fault", role: "alert" }, problem),
+        problem && h("p", { class: "fault", id: "next-problem", role: "alert" }, problem),
         h("ol", times.map(({ at }) => h("li", { key: at }, `${dateOf(at, timezone)} ${timezone}`))),
         found.value && !problem && times.length === 0 && h("p", { class: "quiet" }, "No upcoming runs"),
         ...notes.map((note) => h("p", { class: "quiet" }, note)),
@@ -84,7 +84,7 @@ const NextTimes = {
   },
 };
 
-const labelled = (label, id, control) => h("div", { class: "panel-field" }, [h("div", { class: "field-head" }, h("label", { class: "field-label", for: id }, label)), control]);
+const labelled = (label, id, control, isWrong = false) => h("div", { class: ["panel-field", { wrong: isWrong }] }, [h("div", { class: "field-head" }, h("label", { class: "field-label", for: id }, [label, needed()])), control]);
 
 /** The frequency, by words; a cron expression is always there to read and to type. */
 const Schedule = {
@@ -96,6 +96,7 @@ const Schedule = {
       const found = wordsOf(props.trigger);
       const said = asCron.value && props.trigger.cron !== undefined ? { ...found, repeat: "cron" } : found;
       const disabled = props.form.readonly();
+      const isWrong = (key) => props.form.issuesAt(`triggerConfig.${key}`).length > 0;
       const say = (changes) => {
         const next = { ...found, ...changes };
         asCron.value = next.repeat === "cron";
@@ -107,7 +108,7 @@ const Schedule = {
         labelled("Repeats", "schedule-repeat", h("select", { id: "schedule-repeat", disabled, value: said.repeat, onChange: (event) => say({ repeat: event.target.value }) },
           REPEATS.map(([name, title]) => h("option", { value: name }, title)))),
         said.repeat === "interval" && labelled("Every", "schedule-interval", CONTROLS.duration({
-          id: "schedule-interval", label: "Every", value: said.seconds, control: {}, form: props.form, emit: (seconds) => say({ seconds: seconds ?? 3600 }) })),
+          id: "schedule-interval", label: "Every", value: said.seconds, control: {}, form: props.form, emit: (seconds) => say({ seconds: seconds ?? 3600 }) }), isWrong("intervalSeconds")),
         said.repeat === "hourly" && labelled("At minute", "schedule-minute", h("input", {
           type: "number", id: "schedule-minute", min: 0, max: 59, disabled, value: said.minute, onChange: (event) => say({ minute: Math.min(59, Math.max(0, Math.trunc(Number(event.target.value)))) }) })),
         hasTime && labelled("At", "schedule-time", h("input", {
@@ -128,7 +129,8 @@ const Schedule = {
           type: "number", id: "schedule-day", min: 1, max: 31, disabled, value: said.day, onChange: (event) => say({ day: Math.min(31, Math.max(1, Math.trunc(Number(event.target.value)))) }) })),
         props.trigger.cron !== undefined && labelled("Cron expression", "schedule-cron", h("input", {
           type: "text", id: "schedule-cron", class: "mono", disabled, maxlength: 256, value: props.trigger.cron, placeholder: "0 9 * * 1-5",
-          onInput: (event) => { asCron.value = true; emit("change", { ...props.trigger, cron: event.target.value }); } })),
+          "aria-invalid": isWrong("cron") || undefined, "aria-describedby": "next-problem",
+          onInput: (event) => { asCron.value = true; emit("change", { ...props.trigger, cron: event.target.value }); } }), isWrong("cron")),
       ]);
     };
   },

@@ -1,6 +1,6 @@
 """Reading trigger configs and checking them, and payloads against an input schema."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NoReturn
 
@@ -81,24 +81,30 @@ def _kind_problems(trigger: kinds.TriggerConfig) -> Iterator[Problem]:
             yield "inputSchema", problem
 
 
-_NEEDED = {
+_NEEDED: Mapping[str, tuple[str, ...]] = {
     "record_created": ("database_id",),
     "record_updated": ("database_id",),
     "record_deleted": ("database_id",),
     "record_matches": ("database_id", "filter"),
     "record_date_reached": ("database_id", "field_key"),
+    # A view of the kind form shows records; only forms take submissions.
+    "form_submitted": ("form_item_id",),
     "button_pressed": ("database_id", "field_key"),
     "data_source_finished": ("data_source_id",),
 }
+"""The keys that a draft may lack and a published trigger may not, by kind."""
+
+
+def needed_keys(kind: str, model: type[pydantic.BaseModel]) -> list[str]:
+    """The keys that a trigger of this kind must have to be published, as its config names them."""
+    return [str(model.model_fields[name].alias) for name in _NEEDED.get(kind, ())]
 
 
 def _missing_keys(trigger: kinds.TriggerConfig) -> Iterator[Problem]:
-    for name in _NEEDED.get(trigger.kind, ()):
+    names = _NEEDED.get(trigger.kind, ())
+    for name, key in zip(names, needed_keys(trigger.kind, type(trigger)), strict=True):
         if getattr(trigger, name) is None:
-            yield str(type(trigger).model_fields[name].alias), "is required"
-    if isinstance(trigger, kinds.FormSubmittedTrigger) and trigger.form_item_id is None:
-        # A view of the kind form shows records; only forms take submissions.
-        yield "formItemId", "is required"
+            yield key, "is required"
 
 
 def _schedule_problems(trigger: kinds.ScheduleTrigger) -> Iterator[Problem]:
