@@ -154,6 +154,66 @@ async def undo_on_both(page: Page, hand: Hand, screens: Path) -> None:
     await page.until(f"{TEXT}.includes('Why it is large')")
 
 
+FOUND = "document.querySelector('.find-bar [role=status]').innerText"
+SELECTED = f"{ACE}.getSelectedText()"
+SHIFT = 8
+
+
+async def test_a_text_is_found_in_the_json_by_keys(page: Page, person: Person) -> None:
+    automation_id = await person.automation(small(), publish=False)
+    await opened(page, person, automation_id)
+    hand = Hand(page)
+    await as_json(page)
+    await hand.key("f", CONTROL)
+    await page.until("document.activeElement.matches('.find-bar input')")
+    # Small and capital letters are the same, and nothing is a pattern.
+    await hand.type("READ")
+    await page.until(f"{FOUND} === '1 of 4'")
+    first = await page.evaluate(f"{ACE}.getCursorPosition()")
+    assert (await page.evaluate(SELECTED)).lower() == "read"
+    marked = "document.querySelectorAll('.json-text .found-place').length"
+    await page.until(f"{marked} >= 3")
+    await hand.key("Enter")
+    await page.until(f"{FOUND} === '2 of 4'")
+    assert (await page.evaluate(f"{ACE}.getCursorPosition()"))["row"] > first["row"]
+    for expected in ("1 of 4", "4 of 4"):
+        await hand.key("Enter", SHIFT)
+        await page.until(f"{FOUND} === '{expected}'")
+    await page.click(".find-bar [aria-label='Next result']")
+    await page.until(f"{FOUND} === '1 of 4'")
+    assert await violations(page) == []
+    await hand.key("Escape")
+    await page.until(f"{one('.find-bar')} === null && {one('.json-text')}.matches('.ace_focus')")
+    await page.until(f"{marked} === 0")
+    # What is selected is looked for; what is typed meanwhile counts, too.
+    await hand.key("f", CONTROL)
+    await page.until(f"{FOUND} === '1 of 4'")
+    await page.evaluate(f"{ACE}.session.insert({{ row: 0, column: 0 }}, ' read ')")
+    await page.until(f"{FOUND}.endsWith('of 5')")
+    await hand.key("f", CONTROL)
+    await hand.type("a.*b[")
+    await page.until(f"{FOUND} === 'No results'")
+    await hand.key("Escape")
+    await page.until(f"{one('.find-bar')} === null")
+    await press(page, "Undo")
+    await saved(page)
+
+
+async def test_a_folded_place_is_unfolded_where_a_text_is_found(page: Page, person: Person) -> None:
+    automation_id = await person.automation(small(), publish=False)
+    await opened(page, person, automation_id, "?tab=json")
+    await page.until(f"{TEXT}.includes('Large?')")
+    await page.evaluate(f"{ACE}.session.foldAll()")
+    await press(page, "Find")
+    await page.until("document.activeElement.matches('.find-bar input')")
+    await Hand(page).type("Large?")
+    await page.until(f"{FOUND} === '1 of 1'")
+    line = f"{ACE}.getCursorPosition().row"
+    assert not await page.evaluate(f"{ACE}.session.isRowFolded({line})")
+    # Without a problem nothing is said below the text.
+    assert await page.text(".json-foot [role=status]") == ""
+
+
 async def test_a_change_of_another_person_is_kept_beside_a_text_with_a_fault(
     page: Page, person: Person
 ) -> None:

@@ -77,7 +77,7 @@ export function makeEditor(element, { text, mode, label, describedBy, readonly, 
   ace.config.set("useStrictCSP", true);
   const editor = ace.edit(element, {
     value: text, showGutter: mode !== "ace/mode/text", showPrintMargin: false, wrap: true,
-    highlightActiveLine: false, minLines: lines, maxLines: 18, readOnly: readonly, fontSize: 13,
+    highlightActiveLine: false, highlightSelectedWord: false, minLines: lines, maxLines: 18, readOnly: readonly, fontSize: 13,
     enableBasicAutocompletion: true, enableLiveAutocompletion: true, scrollPastEnd: 0, ...options,
   });
   // A worker would be made from a text, which the policy of pages forbids.

@@ -1,6 +1,8 @@
 // The draft as JSON: what is typed becomes the document, and what is wrong stands at its line.
 
 import { worded } from "./bars.js";
+import { FindBar } from "/pages/find-bar.js";
+import { button } from "./dialogs.js";
 import { makeEditor } from "./expression.js";
 import { proposals, pathAt } from "./json-completion.js";
 import { partsOf, placeOf, read, rowOf, textOf } from "./json-text.js";
@@ -16,6 +18,8 @@ const isSame = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 /** The text stays when one looks at the canvas: its session of Ace, and the document that it was made of. */
 let session = null;
 let base = null;
+/** The marks of what is found in the text. */
+let marked = [];
 
 /** The part in which two texts differ: where it begins, and where it ends in each. */
 function difference(a, b) {
@@ -61,6 +65,15 @@ function sessionOf(text) {
   return made;
 }
 
+/** The places of a text in the JSON, which are marked until another one is looked for. */
+function placesOf(text) {
+  for (const marker of marked) session.removeMarker(marker);
+  const { Search } = globalThis.ace.require("ace/search");
+  const found = text ? new Search().set({ needle: text, caseSensitive: false }).findAll(session) : [];
+  marked = found.map((range) => session.addMarker(range, "found-place", "text"));
+  return found;
+}
+
 /** The text is forgotten, and made of the document anew. */
 export function forget() {
   session = null;
@@ -90,6 +103,8 @@ export const JsonView = {
   props: ["editor"],
   setup({ editor }) {
     const place = ref(null);
+    const finder = ref(null);
+    const isFinding = ref(false);
     const lines = shallowRef([]);
     const current = () => editor.document.value;
     let ace;
@@ -124,6 +139,7 @@ export const JsonView = {
 
     /** Take what is typed, if it is a document. Another document that came meanwhile is kept in it. */
     function take() {
+      finder.value?.renew();
       if (isOwn) return;
       const text = session.getValue();
       const { root, document, fault } = read(text, editor.catalog);
@@ -146,6 +162,34 @@ export const JsonView = {
       ace.gotoLine(row + 1, 0);
       ace.focus();
     }
+
+    function find() {
+      isFinding.value = true;
+      nextTick(() => finder.value.focus());
+    }
+
+    function leaveFinder() {
+      isFinding.value = false;
+      placesOf("");
+      ace.focus();
+    }
+
+    /** The place at which the search begins: the first one from the cursor on. */
+    function firstOf(places) {
+      const { row, column } = ace.selection.getRange().start;
+      return Math.max(0, places.findIndex(({ start }) => start.row > row || (start.row === row && start.column >= column)));
+    }
+
+    function select(found) {
+      session.unfold(found.start);
+      ace.selection.setRange(found);
+      ace.renderer.scrollSelectionIntoView(found.start, found.end, 0.5);
+    }
+
+    const selected = () => {
+      const text = ace.getSelectedText();
+      return text.includes("\n") ? "" : text;
+    };
 
     /** A step in a text that is no document is one of the text alone. */
     function step(name) {
@@ -170,6 +214,7 @@ export const JsonView = {
       ace.commands.addCommands([
         { name: "undo", bindKey: { win: "Ctrl-Z", mac: "Command-Z" }, exec: () => editor.undo() },
         { name: "redo", bindKey: { win: "Ctrl-Shift-Z|Ctrl-Y", mac: "Command-Shift-Z|Command-Y" }, exec: () => editor.redo() },
+        { name: "find", bindKey: { win: "Ctrl-F", mac: "Command-F" }, exec: find },
         { name: "save", bindKey: { win: "Ctrl-S", mac: "Command-S" }, exec: () => editor.flush() },
       ]);
       leadOut(ace);
@@ -177,7 +222,7 @@ export const JsonView = {
       ace.on("change", take);
       base ??= current();
       if (base !== current() && !editor.at.fault) show(current());
-      editor.json = { step, lead: (issue) => lead(rowOf(partsOf(session.getValue()).root, issue)) };
+      editor.json = { step, find, lead: (issue) => lead(rowOf(partsOf(session.getValue()).root, issue)) };
       if (editor.begunAt) editor.json.lead({ nodeId: editor.begunAt, path: "" });
       mark();
       ace.focus();
@@ -186,6 +231,7 @@ export const JsonView = {
       editor.json = null;
       session.clearAnnotations();
       ace.off("change", take);
+      placesOf("");
       ace.setSession(globalThis.ace.createEditSession(""));
       ace.destroy();
     });
@@ -195,11 +241,13 @@ export const JsonView = {
     });
     watch(() => editor.shown.issues, () => mark());
     return () => h("section", { class: "json-view", "aria-label": "JSON" }, [
+      isFinding.value ? h(FindBar, { ref: finder, label: "Find in JSON", begun: selected(), search: placesOf, first: firstOf, show: select, onClose: leaveFinder }) : null,
       h("div", { class: "code-field json-text", ref: place }),
       h("footer", { class: "json-foot" }, [
-        h("div", { role: "status" }, lines.value.length > 0 && h("ul", { class: "json-problems", "aria-label": "Problems" }, lines.value.map((one, index) =>
+        h("div", { role: "status" }, lines.value.length === 0 ? null : h("ul", { class: "json-problems", "aria-label": "Problems" }, lines.value.map((one, index) =>
           h("li", { key: index }, h("button", { type: "button", class: one.type, onClick: () => lead(one.row) }, [h("b", null, `Line ${one.row + 1}`), " ", one.text, one.isOwn ? ". Not saved yet." : ""]))))),
-        h("p", { class: "quiet", id: "json-hint" }, "Ctrl+Space completes. Press Esc, then Tab to leave the text."),
+        h("p", { class: "quiet", id: "json-hint" }, "Ctrl+Space completes, Ctrl+F finds. Press Esc, then Tab to leave the text."),
+        button("Find", find, { class: "small", "aria-keyshortcuts": "Control+F" }),
       ]),
     ]);
   },

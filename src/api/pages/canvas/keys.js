@@ -19,14 +19,14 @@ export function towards(boxes, id, key) {
 function command(editor, { key, ctrlKey, metaKey, shiftKey, target }) {
   const name = key.length === 1 ? key.toLowerCase() : key;
   // Beside the JSON only what concerns the draft as a whole has keys.
-  if (editor.at.isJson && !((ctrlKey || metaKey) && "zys".includes(name))) return undefined;
+  if (editor.at.isJson && !((ctrlKey || metaKey) && "zysf".includes(name))) return undefined;
   if (ctrlKey || metaKey) {
     if (ARROWS[key] && editor.chosenNotes.length === 1) {
       const [x, y] = ARROWS[key];
       return () => editor.resize(16 * x, 16 * y);
     }
     return { z: () => (shiftKey ? editor.redo() : editor.undo()), y: () => editor.redo(), d: () => editor.duplicate(),
-      a: () => editor.selectAll(), s: () => editor.flush() }[name];
+      a: () => editor.selectAll(), s: () => editor.flush(), f: editor.json?.find }[name];
   }
   if (ARROWS[key]) {
     const [x, y] = ARROWS[key];

@@ -1,4 +1,4 @@
-// The panels beside and above the table: one record, an edit of many, and finding.
+// The panel and the dialog of the table: one record beside it, and an edit of many.
 
 import { Refused } from "/pages/client.js";
 import { CommentForm } from "./comments.js";
@@ -123,49 +123,6 @@ export const BulkDialog = {
         problem.value ? h("p", { class: "problem", role: "alert" }, problem.value) : null,
         h("div", { class: "buttons" }, [h("button", { type: "button", class: "button", onClick: () => dialog.value.close() }, "Cancel"), h("button", { type: "submit", class: "button primary" }, "Save")]),
       ]),
-    ]);
-  },
-};
-
-export const FindBar = {
-  props: ["table"],
-  setup({ table }) {
-    const input = ref(null);
-    const text = ref("");
-    const places = ref([]);
-    const at = ref(-1);
-    onMounted(() => input.value.focus());
-    const go = (step) => {
-      if (places.value.length === 0) return;
-      at.value = (at.value + step + places.value.length) % places.value.length;
-      table.select(...places.value[at.value]);
-    };
-    function search(value) {
-      text.value = value;
-      places.value = table.find(value);
-      at.value = -1;
-      go(1);
-    }
-    const close = () => {
-      table.page.find = null;
-      table.hits.value = new Set();
-      nextTick(table.focus);
-    };
-    const count = () => {
-      if (!text.value.trim()) return "";
-      const loaded = table.records.state.isDone ? "" : " in loaded records";
-      return places.value.length === 0 ? `No results${loaded}` : `${at.value + 1} of ${places.value.length}${loaded}`;
-    };
-    return () => h("form", { class: "find-bar", role: "search", onSubmit: (event) => { event.preventDefault(); go(1); }, onKeydown: (event) => {
-      event.stopPropagation();
-      if (event.key === "Escape") { event.preventDefault(); close(); }
-      if (event.key === "Enter" && event.shiftKey) { event.preventDefault(); go(-1); }
-    } }, [
-      h("input", { ref: input, type: "search", "aria-label": "Find in table", placeholder: "Find in table", value: text.value, autocomplete: "off", onInput: (event) => search(event.target.value) }),
-      h("span", { class: "quiet", role: "status" }, count()),
-      h("button", { type: "button", class: "button small", "aria-label": "Previous result", onClick: () => go(-1) }, "↑"),
-      h("button", { type: "submit", class: "button small", "aria-label": "Next result" }, "↓"),
-      h("button", { type: "button", class: "button small", "aria-label": "Close find", onClick: close }, "×"),
     ]);
   },
 };

@@ -2,11 +2,12 @@
 
 import { namesOf } from "/pages/canvas/names.js";
 import { act, overview, Refused, uploaded } from "/pages/client.js";
+import { FindBar } from "/pages/find-bar.js";
 import { Table } from "./commands.js";
 import { FieldPanel } from "./fields.js";
 import { History } from "./history.js";
 import { followRecords } from "./live.js";
-import { BesidePanel, BulkDialog, FindBar } from "./panels.js";
+import { BesidePanel, BulkDialog } from "./panels.js";
 import { PasteDialog } from "./paste.js";
 import { Records } from "./records.js";
 import { Sheet } from "./sheet.js";
@@ -180,6 +181,12 @@ const Foot = {
   },
 };
 
+const finder = (table) => h(FindBar, {
+  label: "Find in table", search: (text) => table.find(text), show: (place) => table.select(...place),
+  note: table.records.state.isDone ? "" : "in loaded records",
+  onClose: () => { table.page.find = null; table.hits.value = new Set(); Vue.nextTick(() => table.focus()); },
+});
+
 const isElsewhere = (target) => target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
 
 const App = {
@@ -212,7 +219,7 @@ const App = {
     window.addEventListener("beforeunload", unsaved);
     return () => [
       h(Bar, { table }),
-      table.page.find ? h(FindBar, { table }) : null,
+      table.page.find ? finder(table) : null,
       h("div", { class: "table-work" }, [h(Sheet, { table }), h(PickedBar, { table }), table.page.beside !== null ? h(BesidePanel, { table }) : null, table.page.field !== null ? h(FieldPanel, { table }) : null]),
       h(Foot, { table }),
       table.page.paste ? h(PasteDialog, { plan: table.page.paste.plan, onPaste: () => table.applyPaste(table.page.paste.plan), onClose: () => { table.page.paste = null; table.focus(); } }) : null,
