@@ -57,7 +57,6 @@ export const head = (editor) => h(Teleport, { to: "#editor-actions" }, [
   problems(editor),
   button("Undo", () => editor.undo(), { class: "small", disabled: !editor.steps.canUndo && !editor.at.fault, title: "Undo (Ctrl+Z)" }),
   button("Redo", () => editor.redo(), { class: "small", disabled: !editor.steps.canRedo && !editor.at.canRedoText, title: "Redo (Ctrl+Shift+Z)" }),
-  editor.at.isJson ? null : button("Tidy up", () => editor.tidy(), { class: "small", title: "Tidy up (L)" }),
   button("Test", () => { editor.at.dialog = { name: "test" }; }, { class: "small" }),
   button("Publish", () => { editor.at.problem = ""; editor.at.dialog = { name: "publish" }; }, { class: "small primary" }),
 ]);
