@@ -61,6 +61,46 @@ def script_texts() -> Iterator[Text]:
                 yield f"{path.relative_to(ROOT)}:{number}", line
 
 
+_SAID = re.compile(
+    r"(?:\b(?:say|fail|Error|Refused)\((?:[\w.]+, )?|problem(?:\.value)? = )"
+    r"""(["`])((?:(?!\1).)*)\1"""
+)
+_ELEMENT = re.compile(
+    r"<(p|span|div)\b[^>]*"
+    r"""(?:class="(?:notice|alert|fault|problem)[^"]*"|role="(?:status|alert)")[^>]*>(.*?)</\1>"""
+)
+_PLACES = re.compile(r"\$\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|\{\{.*?\}\}")
+
+
+def said_texts() -> Iterator[Text]:
+    """What pages say after an act: messages of scripts, and notices and alerts of templates.
+
+    Values are an `X`; links after a sentence are labels.
+    """
+    for path in sorted(SRC.rglob("*.js")):
+        if path.parent.name == "static":
+            continue
+        content = path.read_text(encoding="utf-8")
+        for found in _SAID.finditer(content):
+            text = _PLACES.sub("X", found[2])
+            if text and "${" not in text:
+                yield _line(path, content, found.start()), text
+    for path in sorted(SRC.rglob("*.html")):
+        content = path.read_text(encoding="utf-8")
+        for found in _ELEMENT.finditer(content):
+            for part in re.split(r"\{% *(?:elif|else|if|endif)[^%]*%\}", found[2]):
+                text = re.sub(r"\{\{ ?ui\.icon\(.*?\) ?\}\}|<a [^>]*>[^<]*</a>$", "", part.strip())
+                text = _PLACES.sub(
+                    "X", re.sub(r"<a [^>]*>[^<]*</a>(?=</)|<[^>]*>", "", text)
+                ).strip()
+                if text[:1].isupper():
+                    yield _line(path, content, found.start()), text
+
+
+def _line(path: Path, content: str, at: int) -> str:
+    return f"{path.relative_to(ROOT)}:{content.count(chr(10), 0, at) + 1}"
+
+
 def messages() -> Iterator[Text]:
     """The strings of several words in our code, but for docstrings and assertions."""
     for path in files():
@@ -131,3 +171,34 @@ def test_denied_words_are_seen() -> None:
         assert not DENY_LIST.search(text), text
     for read, least in ((page_texts, 2_000), (messages, 2_000), (descriptions, 2_000)):
         assert sum(1 for _ in read()) > least
+
+
+SENTENCE = re.compile(
+    r"(?i:someone else)|[.!?] [A-Z“]"
+    r"|^(?:Enter|Choose|Select|Fix|Reload|Try|Press|Drop|Add|Open|Create|Use|Sign|Go|Import)\b"
+    r"|\b(?:is|are|was|were|has|have|can|cannot|must|will|could|does|do|keeps?|needs?|starts?"
+    r"|gets?|\w+n't)\b"
+)
+"""Several sentences, an imperative, or a finite verb; else it is a state, as `Draft saved`."""
+
+
+def ends_rightly(text: str) -> bool:
+    """True for sentences with a full stop, and for states without one."""
+    if text.endswith(("X", "…", ":")):
+        return True
+    has_stop = text.rstrip("”)").endswith((".", "!", "?"))
+    return has_stop is (SENTENCE.search(text) is not None)
+
+
+def test_sentences_end_with_a_full_stop_and_states_do_not() -> None:
+    wrong = [f"{at}: {text}" for at, text in said_texts() if not ends_rightly(text)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_other_ends_are_seen() -> None:
+    right = ("Draft saved", "Fix this problem first.", "X is computed.", "Saved. View it.", "No X")
+    assert [text for text in right if not ends_rightly(text)] == []
+    for text in right:
+        other = text[:-1] if text.endswith(".") else f"{text}."
+        assert not ends_rightly(other), other
+    assert sum(1 for _ in said_texts()) > 150

@@ -141,7 +141,7 @@ class Editor extends Arrangement {
     Object.assign(at, { isBusy: true, problem: "" });
     try {
       if (!(await this.flush())) throw new Error("The draft isn't saved yet.");
-      if (!this.shown.draftVersionId) throw new Error("No changes to publish.");
+      if (!this.shown.draftVersionId) throw new Error("No changes to publish");
       await this.draft.publish(note);
       at.dialog = null;
       this.say(`Version ${this.shown.version} published`);

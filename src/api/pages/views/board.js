@@ -203,7 +203,7 @@ class Board {
       else {
         await call("POST", `/v1/databases/${store.database.id}/records/batch`, { operations: [...operations].map(([recordId, data]) => ({ op: "update", recordId, data })) });
       }
-      store.say(`${record.title || "Untitled"} moved to ${to.title}, position ${place + 1}.`);
+      store.say(`${record.title || "Untitled"} moved to ${to.title}, position ${place + 1}`);
     } catch (error) {
       for (const [column, cards, count] of before) Object.assign(column, { cards, count });
       this.state.problem = `${record.title || "Untitled"} was not moved. ${error.message}`;
@@ -233,7 +233,7 @@ class Board {
     try {
       await call("POST", `/v1/databases/${store.database.id}/records`, { data: { title, ...value, ...(typeof last === "number" ? { [order.key]: last + 1 } : {}) } });
       await store.reload();
-      store.say(`${title} added to ${column.title}.`);
+      store.say(`${title} added to ${column.title}`);
     } catch (error) {
       this.state.problem = error.message;
     }

@@ -191,7 +191,7 @@ export class Calendar {
     Object.assign(record.data, values);
     try {
       await this.store.during(() => writeRecord(record, values));
-      this.store.say(`${record.title || "Untitled"}: ${told}.`);
+      this.store.say(`${record.title || "Untitled"}: ${told}`);
     } catch (error) {
       record.data = before;
       this.state.problem = `${record.title || "Untitled"} was not moved. ${error.message}`;
@@ -226,7 +226,7 @@ export class Calendar {
       await call("POST", `/v1/databases/${store.database.id}/records`, { data: { title, [start.key]: value } });
       this.state.adding = null;
       await store.reload();
-      store.say(`${title} added on ${wholeDay(dayOf(stamp))}${hasTime ? `, ${clockText(stamp)}` : ""}.`);
+      store.say(`${title} added on ${wholeDay(dayOf(stamp))}${hasTime ? `, ${clockText(stamp)}` : ""}`);
     } catch (error) {
       this.state.problem = error.message;
     }
