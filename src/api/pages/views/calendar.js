@@ -16,7 +16,7 @@ const { h, onBeforeUnmount, onMounted, watch } = globalThis.Vue;
 const FEWEST = 2;
 const LANES_OF_WEEK = 16;
 /** Pixels of the head of a week with its line, of a lane, and of what is below the lanes. */
-const [HEAD, LANE, FOOT] = [27, 25, 22];
+const [HEAD, LANE, FOOT] = [26, 25, 24];
 /** Pixels of a day of a timeline, of a letter of a title, and of the widest title that is shown. */
 const [DAY_WIDTH, LETTER, WIDEST] = [36, 6.5, 190];
 const dayStamp = (day) => Date.parse(`${day}T00:00:00Z`) / 1000;
