@@ -215,7 +215,8 @@ export const ValueTree = {
       const { source = entry.id === TRIGGER ? "trigger" : "node", id } = entry;
       const key = JSON.stringify([source, id, ...steps]);
       // Before anything has run, the keys are known and their values are not.
-      const absent = (value === undefined || value === null) && steps.length === 0 ? (entry.keys ?? []).map((one) => [one, undefined]) : [];
+      const isUnknown = (value === undefined || value === null) && steps.length === 0;
+      const absent = isUnknown ? (entry.keys ?? []).map((one) => [one, undefined]) : [];
       const inside = value !== null && typeof value === "object" ? Object.entries(value).slice(0, 200) : absent;
       const isOpen = open.value.has(key) !== (steps.length === 0);
       return h("li", { key }, [
@@ -227,7 +228,7 @@ export const ValueTree = {
             type: "button", class: "reference", title: "Insert into the selected field",
             // The field keeps the focus, so that the reference goes to where the cursor is.
             onMousedown: (event) => event.preventDefault(), onClick: () => insert(source, id, steps),
-          }, [h("b", name), value !== undefined && inside.length === 0 && h("span", { class: "sample" }, brief(value).slice(0, 80))]),
+          }, [h("b", name), inside.length === 0 && (isUnknown ? h("span", { class: "sample" }, "No data yet") : value !== undefined && h("span", { class: "sample" }, brief(value).slice(0, 80)))]),
         ]),
         isOpen && inside.length > 0 && h("ul", inside.map(([inner, one]) =>
           row(entry, one, [...steps, Array.isArray(value) ? Number(inner) : inner], inner))),

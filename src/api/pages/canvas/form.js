@@ -86,7 +86,7 @@ export const Field = {
         h("div", { class: "field-head" }, [
           h(["fixed", "secret"].includes(mode) && LABELLED.has(is.control) ? "label" : "span",
             { class: ["field-label", { hidden: props.isBare }], for: id, id: `${id}-label` },
-            [label, (props.required || props.isNeeded) && needed()]),
+            [label, (props.isNeeded ?? props.required) && needed()]),
           switches && segments(`Source of ${label}`, modes, mode, switchTo),
         ]),
         drawn,

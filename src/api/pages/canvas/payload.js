@@ -52,7 +52,7 @@ export function withValues(payload, data) {
 
 const labelled = (label, id, control) => h("div", { class: "panel-field" }, [h("div", { class: "field-head" }, h("label", { class: "field-label", for: id }, label)), control]);
 const map = (label, name, value, change) => h(Field, {
-  schema: { ...ANY, title: label }, root: {}, name, owner: "", value, path: name, isFixed: true, required: true, onChange: (next) => change(next ?? {}) });
+  schema: { ...ANY, title: label }, root: {}, name, owner: "", value, path: name, isFixed: true, required: true, isNeeded: false, onChange: (next) => change(next ?? {}) });
 
 /** Records of a table by their titles; one is picked, and its values can be changed for the test. */
 const RecordForm = {
