@@ -228,6 +228,7 @@ async def test_an_import_is_undone(page: Page, person: Person) -> None:
 async def test_a_table_is_exported(page: Page, person: Person) -> None:
     database_id = await tasks(person)
     await page.open(f"{person.home}/databases/{database_id}")
+    await page.click(".more-actions summary")
     await page.click("[commandfor=export]")
     await page.until("document.querySelector('#export[open]') !== null")
     await page.click("#export button[type=submit]")

@@ -102,6 +102,12 @@ document.addEventListener("click", async (event) => {
   if (dismiss) dismiss.closest(".toast").remove();
   const copy = event.target.closest(".copy");
   if (copy) await copyText(copy);
+  // An entry closes its menu, where the focus returns to after what it opens.
+  const chosen = event.target.closest(".more-actions .menu :is(a, button)")?.closest("details");
+  if (chosen) {
+    chosen.open = false;
+    chosen.querySelector("summary").focus();
+  }
   // A menu closes at a click beside it.
   for (const menu of document.querySelectorAll("details:is(.switcher, .confirm)[open]")) {
     if (!menu.contains(event.target)) menu.open = false;
