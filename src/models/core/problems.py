@@ -93,18 +93,18 @@ def refused_for(problem_of: Callable[[V], str | None]) -> AfterValidator:
     return AfterValidator(checked)
 
 
-def refuse(problems: Sequence[Detail]) -> None:
+def refuse(problems: Sequence[Detail], most: int = MAX_PROBLEMS) -> None:
     """Raise the `ValidationError` of these problems, if there are any."""
     if problems:
-        raise refusal(problems)
+        raise refusal(problems, most)
 
 
-def refusal(problems: Sequence[Detail]) -> ValidationError:
-    """The error that names the first problem in words and at most 20 in its details."""
+def refusal(problems: Sequence[Detail], most: int = MAX_PROBLEMS) -> ValidationError:
+    """The error that names the first problem in words, and at most so many in its details."""
     first = problems[0]
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     where = f"{first.path}: " if first.path else ""
-    return ValidationError(f"{where}{first.message}{more}", problems[:MAX_PROBLEMS])
+    return ValidationError(f"{where}{first.message}{more}", problems[:most])
 
 
 def located(error: ShapeError, path: str, shape: object = None) -> Iterator[Detail]:

@@ -17,6 +17,7 @@ from models.core import base as core_base
 from models.core.access.rules import Actor, Scope
 from models.core.bundles import BundleKind, Stage, shape_problem
 from models.core.pagination import Listed, PageRequest
+from models.core.problems import refuse
 from models.core.references.rules import Definition, Reference, Sought, cleared, members_at
 from models.core.values import next_updated_at
 from models.data.fields.commands import of_live_databases, share_schema
@@ -26,7 +27,7 @@ from models.data.fields.rules.fields import FieldSpecs, Schema
 from models.data.records.details import open_records
 from models.data.records.queries import RECORD
 from models.data.records.rules.links import read_relations
-from models.data.records.rules.values import Change, DataCheck, refuse
+from models.data.records.rules.values import Change, DataCheck
 from models.data.records.rules.writes import Checked, Write, WriteOp
 from models.data.records.shapes import Relations, RelationsInput
 from models.data.records.write import Prefill, check_references

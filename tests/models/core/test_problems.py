@@ -7,7 +7,8 @@ import pytest
 from pydantic import Field
 
 from models.core.base import Input
-from models.core.problems import an, sentence
+from models.core.problems import an, refusal, sentence
+from runtime.errors import Detail
 
 
 class Circle(Input):
@@ -86,3 +87,19 @@ def test_a_refusal_speaks_of_json(shape: Any, given: Any, said: str) -> None:
 )
 def test_an_article_follows_the_sound(words: str) -> None:
     assert an(words.partition(" ")[2]) == words
+
+
+@pytest.mark.parametrize(
+    ("count", "words", "listed"),
+    [
+        (1, "title: is wrong", 1),
+        (2, "title: is wrong (and 1 more)", 2),
+        (30, "title: is wrong (and 29 more)", 20),
+    ],
+)
+def test_a_refusal_names_the_first_problem_and_counts_the_others(
+    count: int, words: str, listed: int
+) -> None:
+    error = refusal([Detail("title", "is wrong")] * count)
+    assert error.message == words
+    assert len(error.details) == listed

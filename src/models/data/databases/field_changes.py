@@ -8,9 +8,9 @@ from functools import partial
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import ExpressionLimitError
-from models.core.problems import an
+from models.core.problems import an, refuse
 from models.data import record_templates
-from models.data.databases.rules import layout_with, layout_without, plan_change, plan_field, refuse
+from models.data.databases.rules import layout_with, layout_without, plan_change, plan_field
 from models.data.fields import commands, queries
 from models.data.fields.rows import DATABASE
 from models.data.fields.rules.fields import FieldHints, FieldKind, FieldSpec, FieldSpecs, Schema

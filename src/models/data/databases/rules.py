@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from models.core.base import EXAMPLE_ID, JsonObject
 from models.core.keys import first_free, slug
-from models.core.problems import an
+from models.core.problems import an, refuse
 from models.core.values import InvalidValueError
 from models.data.databases import shapes
 from models.data.fields.rules import fields as field_specs
@@ -15,7 +15,7 @@ from models.data.fields.rules.settings import read_settings
 from models.data.fields.rules.value_conversion import LOST, convert_value, convertible, option_names
 from models.data.fields.rules.values import default_text, default_value
 from models.data.fields.shapes import MAX_FIELDS, CreateField, CreateOption, UpdateField
-from runtime.errors import Detail, UnsupportedError, ValidationError
+from runtime.errors import Detail, UnsupportedError
 
 GIVEN_BY_PLATFORM = {field_specs.FieldKind.RELATION: ("inverseFieldId",)}
 """Settings that the platform sets and clients must not."""
@@ -88,14 +88,6 @@ def plan_conversion(
     converted = planner.converted(spec, body)
     refuse(planner.problems)
     return converted
-
-
-def refuse(problems: Sequence[Detail]) -> None:
-    """Raise `ValidationError` if there are problems."""
-    if problems:
-        first = problems[0]
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise ValidationError(f"{first.path}: {first.message}{more}", problems)
 
 
 def _title(make_id: field_options.MakeId) -> field_specs.FieldSpec:

@@ -12,6 +12,7 @@ from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
+from models.core.problems import refuse
 from models.core.values import InvalidValueError, check_storable
 from models.data.databases import rules, shapes
 from models.data.databases.field_changes import add_fields
@@ -184,7 +185,7 @@ async def _layout(
     if body.version not in {None, row.record_layout["version"]}:
         raise ConflictError("The layout was changed since it was read. Read it again.")
     layout = rules.changed_layout(row.record_layout, body)
-    rules.refuse(rules.layout_problems(layout, fields, "recordLayout"))
+    refuse(rules.layout_problems(layout, fields, "recordLayout"))
     return layout
 
 

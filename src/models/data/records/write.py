@@ -16,6 +16,7 @@ from models.content.files.queries import seen_files
 from models.content.surfaces.commands import copy_to_records
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.problems import MAX_PROBLEMS, refuse
 from models.data.fields.commands import lock_fields, store_options
 from models.data.fields.rules.fields import FieldKind, Schema
 from models.data.record_changes.rules import ChangeKind
@@ -27,7 +28,7 @@ from models.data.records.link_writes import refuse_restricted, targets_to_hold, 
 from models.data.records.links import LinksOf, links_of
 from models.data.records.rules import writes as record_writes
 from models.data.records.rules.links import read_relations
-from models.data.records.rules.values import MAX_PROBLEMS, DataCheck, grow_options, ids_in, refuse
+from models.data.records.rules.values import DataCheck, grow_options, ids_in
 from models.data.records.shapes import MAX_OPERATIONS, RecordDetail
 from models.data.records.side_index import index_records
 from models.data.records.upserts import Matches, find_matches

@@ -13,7 +13,7 @@ from models.content.surfaces.blocks import add_blocks
 from models.content.surfaces.commands import replace_surface
 from models.core.access.rules import Actor, Level, Placement, level_on
 from models.core.base import EXAMPLE_ID, Id, JsonObject
-from models.core.problems import MAX_PROBLEMS, read_part, refuse
+from models.core.problems import read_part, refuse
 from models.core.values import InvalidValueError, check_storable
 from models.data.databases.field_changes import create_field, update_field
 from models.data.databases.shapes import DatabaseDetail
@@ -156,7 +156,7 @@ def check_operations(operations: Sequence[Operation], path: str = "operations") 
             if name in names:
                 problems.append(Detail(f"{at}.ref", f"The name {name} is used twice."))
             names.add(name)
-    refuse(problems[:MAX_PROBLEMS])
+    refuse(problems)
 
 
 def record_refs(operation: Operation) -> list[str]:

@@ -19,8 +19,6 @@ from models.data.fields.shapes import MAX_OPTIONS
 from runtime.errors import Detail, ValidationError
 from runtime.postgresql import copy_format
 
-MAX_PROBLEMS = 20
-
 
 class Change(NamedTuple):
     """The values a write sets and the keys it clears; both may name the title."""
@@ -160,14 +158,6 @@ def ids_in(
 def shown_key(key: str) -> str:
     """A client's key in a message, bounded and printable."""
     return key[:100].encode("utf-8", "backslashreplace").decode()
-
-
-def refuse(problems: Sequence[Detail], most: int = MAX_PROBLEMS) -> None:
-    """Raise `ValidationError` with the first problems, if there is any."""
-    if problems:
-        first = problems[0]
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise ValidationError(f"{first.path}: {first.message}{more}", problems[:most])
 
 
 Value = TypeVar("Value")

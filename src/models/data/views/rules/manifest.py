@@ -13,7 +13,7 @@ from pydantic import ValidationError as ShapeError
 
 from models.core.base import JsonObject
 from models.core.filters.grammar import ValueForm
-from models.core.problems import an, sentence
+from models.core.problems import an, refuse, sentence
 from models.core.values import InvalidValueError, check_storable
 from models.data.fields.rules import fields as field_specs
 from models.data.fields.rules.values import value_form
@@ -26,7 +26,6 @@ from runtime.errors import Detail, ValidationError
 
 MAX_BYTES = 65_536
 MAX_DEPTH = 32
-MAX_PROBLEMS = 20
 
 _QUERY_KEYS = {"filter", "sorts", "search", "group_by", "aggregates", "colors"}
 _DATES = frozenset({ValueForm.DAY, ValueForm.MOMENT})
@@ -74,10 +73,7 @@ def read_manifest(
         Detail(f"{path}.{problem.path}" if problem.path else path, problem.message)
         for problem in _problems(kind, manifest, content, fields, now)
     ]
-    if problems:
-        first = problems[0]
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise ValidationError(f"{first.path}: {first.message}{more}", problems[:MAX_PROBLEMS])
+    refuse(problems)
     return content
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from models.core.problems import refuse
 from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldSpecs, Option, Schema
-from models.data.records.rules.values import Change, DataCheck, grow_options, refuse, with_title
+from models.data.records.rules.values import Change, DataCheck, grow_options, with_title
 from runtime.errors import Detail, ValidationError
 
 
