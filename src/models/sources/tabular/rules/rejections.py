@@ -20,7 +20,6 @@ MAX_REJECTIONS = 10_000
 """Rejections of a run that are kept; all of them are counted."""
 LONGEST_VALUE = 1_000
 """Characters of a rejected value that are kept."""
-_ANY_LENGTH = 2**31
 
 DUPLICATE = "Row skipped: a later row has the same key values."
 IN_TRASH = "Row skipped: its record is in the trash."
@@ -110,7 +109,7 @@ def reason(spec: FieldSpec, conventions: Conventions, value: Cell) -> str:
     """The reason why a cell has no form in a field, in a sentence."""
     if isinstance(value, ErrorCell):
         return "The cell has an error instead of a value."
-    if isinstance(value, str) and not storable_texts([value], _ANY_LENGTH):
+    if isinstance(value, str) and not storable_texts([value], len(value)):
         return "Has a character that cannot be stored."
     if spec.kind in TEXT_KINDS:
         return "Too long for the field."
