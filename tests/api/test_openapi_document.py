@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from jsonschema_rs import Draft202012Validator, Registry
 from pydantic.alias_generators import to_pascal
 
-from api.app import WorkspaceApi, create_app
+from api.app import WorkspaceApi, create_app, openapi_text
 from api.kernel.routing import Route
 from api.reference import document, openapi
 from models.automation.actions.rules import ActionKind
@@ -32,6 +32,11 @@ from tests.support.client import Client
 from tests.support.document import DOCUMENT, TEXT
 
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
+
+
+def test_the_document_says_what_the_code_does() -> None:
+    """It takes three seconds, and notices any bound of a shape that moves."""
+    assert openapi_text() == TEXT
 
 
 @pytest.mark.long
