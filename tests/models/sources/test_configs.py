@@ -1,12 +1,13 @@
 """The configs of data sources: what is refused, and what the refusal says to do instead."""
 
 import json
+from contextlib import nullcontext
 from uuid import UUID
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from models.sources.data_sources.rules import JsonPath, SqlConfig, mysql_problem
+from models.sources.data_sources.rules import Auth, JsonPath, Pagination, SqlConfig, mysql_problem
 
 PATHS = TypeAdapter(JsonPath)
 
@@ -100,3 +101,34 @@ def test_a_mysql_query_that_does_more_than_read_is_refused(query: str, words: st
 
 def test_mysql_reads_names_that_only_look_like_it() -> None:
     assert mysql_problem("SELECT pinto, into_stock FROM beans /* to be put in */") is None
+
+
+SECRET, ID = {"secretName": "token"}, {"connectionId": str(UUID(int=7))}
+
+
+@pytest.mark.parametrize(
+    ("shape", "config", "needs"),
+    [
+        (Auth, {}, None),
+        (Auth, {"type": "bearer"}, "secretName"),
+        (Auth, {"type": "bearer", **SECRET}, None),
+        (Auth, {"type": "basic"}, "secretName"),
+        (Auth, {"type": "header", **SECRET}, "headerName"),
+        (Auth, {"type": "header", "headerName": "X-Key", **SECRET}, None),
+        (Auth, {"type": "connection"}, "connectionId"),
+        (Auth, {"type": "connection", **ID}, None),
+        (Auth, {"type": "none", **ID}, "connectionId"),
+        (Pagination, {}, None),
+        (Pagination, {"type": "link_header"}, None),
+        (Pagination, {"type": "page"}, "param"),
+        (Pagination, {"type": "offset", "param": "skip"}, None),
+        (Pagination, {"type": "cursor", "param": "after"}, "cursorPath"),
+        (Pagination, {"type": "cursor", "cursorPath": "$.next"}, "param"),
+        (Pagination, {"type": "cursor", "param": "after", "cursorPath": "$.next"}, None),
+    ],
+)
+def test_a_type_has_what_it_needs(
+    shape: type[Auth | Pagination], config: dict[str, str], needs: str | None
+) -> None:
+    with nullcontext() if needs is None else pytest.raises(ValidationError, match=needs):
+        shape.model_validate_json(json.dumps(config))

@@ -18,7 +18,7 @@ from models.content.surfaces.rules.contents import (
     scope_on,
     stored,
 )
-from models.content.surfaces.rules.tree import TOP, plan_blocks
+from models.content.surfaces.rules.tree import TOP, Frame, frame_problems, plan_blocks
 from models.content.surfaces.shapes import BlockInput
 from models.core.access.rules import Scope
 from models.core.base import InputId
@@ -163,3 +163,25 @@ def test_the_rows_of_a_table_are_of_one_width(rows: list[list[str]], is_one: boo
 def test_a_connector_ends_at_a_block_or_at_a_point(given: dict[str, Any], is_one: bool) -> None:
     with nullcontext() if is_one else pytest.raises(ValueError, match="either blockId"):
         End.model_validate(given)
+
+
+@pytest.mark.parametrize(
+    ("surface", "frame", "wrong"),
+    [
+        (SurfaceKind.DASHBOARD, Frame(0, 0, 12, 1), ""),
+        (SurfaceKind.DASHBOARD, Frame(11, 10_000, 1, 100), ""),
+        (SurfaceKind.DASHBOARD, Frame(11, 10_001, 1, 101), "yh"),
+        (SurfaceKind.DASHBOARD, Frame(-1, -1, 0, 0), "xywh"),
+        (SurfaceKind.DASHBOARD, Frame(0.5, 0, 1, 1), "x"),
+        (SurfaceKind.DASHBOARD, Frame(11, 0, 2, 1), "w"),
+        (SurfaceKind.DASHBOARD, Frame(0, 0, None, 1), "w"),
+        (SurfaceKind.CANVAS, Frame(-1_000_000, 1_000_000, 0.5, 100_000), ""),
+        (SurfaceKind.CANVAS, Frame(-1_000_000.5, 1_000_000.5, 0, 100_000.5), "xywh"),
+        (SurfaceKind.CANVAS, Frame(0, 0, 1), "h"),
+        (SurfaceKind.PAGE, Frame(), ""),
+        (SurfaceKind.PAGE, Frame(x=0), "x"),
+    ],
+)
+def test_frames(surface: SurfaceKind, frame: Frame, wrong: str) -> None:
+    found = frame_problems(surface, "text", frame)
+    assert [key for key, _ in found] == list(wrong)

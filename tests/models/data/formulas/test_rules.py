@@ -1,14 +1,14 @@
 """Formulas: what they read, what they give, and what is refused with a sentence."""
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from models.core.values import InvalidValueError
 from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldSpecs
 from models.data.fields.rules.values import ResultKind
-from models.data.formulas.rules import compile_formula
+from models.data.formulas.rules import FieldRef, compile_formula, resolve_derived
 
 KINDS = {
     "title": FieldKind.TEXT,
@@ -215,3 +215,30 @@ def test_a_number_of_more_digits_than_a_double_holds_has_no_result(text: str) ->
     long = 1147386954405658705
     assert evaluate(text, {"price": long, "prices": [long]}) is None
     assert evaluate("record.price", {"price": 2**53 - 1}, ResultKind.NUMBER) == 2**53 - 1
+
+
+BASES = [field("f0", FieldKind.NUMBER), field("f0", FieldKind.FORMULA, expression="1")]
+
+
+@pytest.mark.parametrize(("base", "deepest"), list(zip(BASES, (10, 9), strict=True)))
+def test_formulas_build_on_each_other_ten_levels_deep(base: FieldSpec, deepest: int) -> None:
+    database = UUID(int=1)
+    chain = [base] + [
+        field(f"f{at}", FieldKind.FORMULA, expression=f"record.f{at - 1} + 1")
+        for at in range(1, deepest + 2)
+    ]
+    derived = resolve_derived({database: {spec.key: spec for spec in chain}})
+    deep = FieldRef(database, f"f{deepest}")
+    assert derived.fields[deep].settings["resultKind"] == ResultKind.NUMBER
+    assert {ref.key for ref in derived.problems} == {f"f{deepest + 1}"}
+
+
+def test_a_formula_that_depends_on_itself_is_refused_with_the_way_round() -> None:
+    database = UUID(int=1)
+    circle = {
+        key: field(key, FieldKind.FORMULA, expression=f"record.{other} + 1")
+        for key, other in (("a", "b"), ("b", "a"), ("c", "a"))
+    }
+    derived = resolve_derived({database: circle})
+    assert {ref.key for ref in derived.problems} == {"a", "b"}
+    assert not derived.fields
