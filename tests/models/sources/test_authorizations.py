@@ -43,3 +43,27 @@ def test_a_token_expires_when_its_answer_says(seconds: Any, expires: str | None)
     found = credentials_of({"access_token": "a", "expires_in": seconds}, {}, NOW)
     assert found is not None
     assert found.get("expiresAt") == expires
+
+
+@pytest.mark.parametrize(
+    ("given", "before", "kept"),
+    [
+        ({"refresh_token": "new"}, {"refreshToken": "old"}, "new"),
+        ({"refresh_token": "new"}, {}, "new"),
+        ({}, {"refreshToken": "old"}, "old"),
+        ({"refresh_token": ""}, {"refreshToken": "old"}, "old"),
+        ({"refresh_token": 7}, {"refreshToken": "old"}, "old"),
+        ({}, {}, None),
+    ],
+)
+def test_a_refresh_token_stays_until_there_is_another(
+    given: dict[str, Any], before: dict[str, str], kept: str | None
+) -> None:
+    found = credentials_of({"access_token": "a", **given}, before, NOW)
+    assert found is not None
+    assert found.get("refreshToken") == kept
+
+
+@pytest.mark.parametrize("token", [None, "", 7])
+def test_an_answer_without_a_token_gives_nothing(token: Any) -> None:
+    assert credentials_of({"access_token": token}, {"refreshToken": "old"}, NOW) is None

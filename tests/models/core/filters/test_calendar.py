@@ -41,6 +41,21 @@ def test_period(name: str, first: date, after: date) -> None:
     assert period_days(name, SUNDAY) == (first, after)
 
 
+@pytest.mark.parametrize(
+    ("unit", "count", "day"),
+    [
+        (Unit.DAY, 1, date(2024, 4, 1)),
+        (Unit.DAY, -31, date(2024, 2, 29)),
+        (Unit.WEEK, 1, date(2024, 4, 7)),
+        (Unit.WEEK, -2, date(2024, 3, 17)),
+        (Unit.MONTH, -15, date(2022, 12, 31)),
+        (Unit.YEAR, 2, date(2026, 3, 31)),
+    ],
+)
+def test_a_shift_of_a_day(unit: Unit, count: int, day: date) -> None:
+    assert shift_days(SUNDAY, unit, count) == day
+
+
 def test_a_month_later_is_the_last_day_of_a_shorter_month() -> None:
     assert shift_days(date(2024, 1, 31), Unit.MONTH, 1) == date(2024, 2, 29)
     assert shift_days(date(2024, 2, 29), Unit.YEAR, -1) == date(2023, 2, 28)
@@ -57,6 +72,9 @@ def test_days_follow_the_wall_clock_and_hours_the_clock() -> None:
     before = datetime(2024, 3, 30, 11, tzinfo=UTC)  # noon; the clocks change in the night
     assert shift_moment(before, Unit.DAY, 1, berlin) == datetime(2024, 3, 31, 10, tzinfo=UTC)
     assert shift_moment(before, Unit.HOUR, 24, berlin) == datetime(2024, 3, 31, 11, tzinfo=UTC)
+    assert shift_moment(before, Unit.MINUTE, -90, berlin) == datetime(
+        2024, 3, 30, 9, 30, tzinfo=UTC
+    )
 
 
 def test_a_day_begins_where_its_zone_says() -> None:

@@ -1,7 +1,7 @@
 """Columns converted at once give what their cells give one by one."""
 
 import math
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.data.fields.rules.fields import FieldKind, FieldSpec
-from models.sources.tabular.rules.cells import Percent, cell
-from models.sources.tabular.rules.conversion import column_converter, converter
+from models.data.fields.rules.fields import FieldKind, FieldSpec, Option
+from models.data.fields.rules.value_conversion import LOST
+from models.data.records.rules.values import GrowingField
+from models.sources.tabular.rules.cells import Amount, Percent, cell
+from models.sources.tabular.rules.conversion import column_converter, converter, growing
 from models.sources.tabular.rules.formats import Conventions
 
 KINDS = (
@@ -66,3 +68,76 @@ def test_a_column_is_converted_as_its_cells_are(
         for each in expected
     )
     assert found.gaps == lacking
+
+
+BERLIN, EUR, USD = (
+    {"timezone": "Europe/Berlin"},
+    {"currencyCode": "EUR"},
+    {"currencyCode": "USD"},
+)
+NIGHT = datetime(2026, 1, 31, 23, 30)  # noqa: DTZ001  # a workbook knows no offset
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "given", "value"),
+    [
+        (FieldKind.PERCENT, {}, Percent(0.07), 7),
+        (FieldKind.NUMBER, {}, Percent(0.07), 0.07),
+        (FieldKind.TEXT, {}, Percent(0.07), "7%"),
+        (FieldKind.CURRENCY, EUR, Amount(5.5, "EUR"), 5.5),
+        (FieldKind.CURRENCY, USD, Amount(5.5, "EUR"), LOST),
+        (FieldKind.CURRENCY, USD, Amount(5.5), 5.5),
+        (FieldKind.NUMBER, USD, Amount(5.5, "EUR"), 5.5),
+        (FieldKind.TEXT, {}, Amount(5.5, "EUR"), "5.5 EUR"),
+        (FieldKind.TEXT, {}, Amount(5.5), "5.5"),
+        (FieldKind.DATE, {}, date(2026, 1, 31), "2026-01-31"),
+        (FieldKind.DATETIME, BERLIN, date(2026, 1, 31), "2026-01-30T23:00:00.000Z"),
+        (FieldKind.NUMBER, {}, date(2026, 1, 31), LOST),
+        (FieldKind.DATE, {}, NIGHT, "2026-01-31"),
+        (FieldKind.DATETIME, BERLIN, NIGHT, "2026-01-31T22:30:00.000Z"),
+        (FieldKind.DATETIME, {}, NIGHT.replace(microsecond=5_000), "2026-01-31T23:30:00.005Z"),
+        (FieldKind.DATETIME, BERLIN, NIGHT.replace(tzinfo=UTC), "2026-01-31T23:30:00.000Z"),
+        (FieldKind.TEXT, {}, NIGHT, "2026-01-31T23:30:00.000Z"),
+        (FieldKind.TEXT, {}, time(9, 5), "09:05:00"),
+        (FieldKind.TEXT, {}, timedelta(hours=1.5), "1:30:00"),
+        (FieldKind.NUMBER, {}, timedelta(hours=1.5), 5_400_000),
+        (FieldKind.NUMBER, {}, True, 1),
+        (FieldKind.CHECKBOX, {}, 1, True),
+        (FieldKind.CHECKBOX, {}, 2, LOST),
+        (FieldKind.TEXT, {}, ["a", "b"], "a, b"),
+        (FieldKind.TEXT, {}, ["a", 1], '["a", 1]'),
+        (FieldKind.JSON, {}, ["a", "b"], ["a", "b"]),
+    ],
+)
+def test_a_typed_cell_has_its_value_in_a_field(
+    kind: FieldKind, settings: dict[str, Any], given: Any, value: Any
+) -> None:
+    spec = FieldSpec(id=UUID(int=0), key="field", label="", kind=kind, settings=settings)
+    assert converter(spec, Conventions())(cell(given)) == value
+
+
+@pytest.mark.parametrize(
+    ("given", "single", "several"),
+    [
+        (None, None, None),
+        ("done", "done", ["done"]),
+        ("Open, done", "open_done", ["open", "done"]),
+        ("New", "new", ["new"]),
+        (["Open"], "open", ["open"]),
+        (["Open", "Done", "open"], LOST, ["open", "done"]),
+        ([5], "option_5", ["option_5"]),
+        (["Open", "x" * 101], LOST, LOST),
+    ],
+)
+def test_a_cell_names_options_and_makes_new_ones(given: Any, single: Any, several: Any) -> None:
+    options = tuple(
+        Option(id=name, key=name.casefold(), name=name, color="gray", order=place)
+        for place, name in enumerate(("Open", "Done"))
+    )
+
+    def convert(kind: FieldKind) -> Any:
+        spec = FieldSpec(id=UUID(int=0), key="field", label="", kind=kind, options=options)
+        return growing(GrowingField(spec, lambda: UUID(int=1)))(cell(given))
+
+    assert convert(FieldKind.SELECT) == single
+    assert convert(FieldKind.MULTI_SELECT) == several

@@ -207,6 +207,43 @@ def test_a_reference_of_the_other_database_is_none_of_this_one() -> None:
     assert others == {"config.query.filter.and.0.field", "config.output.v0.value"}
 
 
+@pytest.mark.parametrize(
+    ("trigger", "places"),
+    [
+        ({"kind": "record_updated", "fieldKeys": ["note", "price"]}, {"fieldKeys.1"}),
+        ({"kind": "button_pressed", "fieldKey": "price"}, {"fieldKey"}),
+        ({"kind": "record_matches", "filter": "record.data.price > 1.0"}, {"filter"}),
+        (
+            {
+                "kind": "record_updated",
+                "filter": {
+                    "and": [
+                        {"field": "price", "op": "gt", "value": 1},
+                        {"field": "changedKeys", "op": "contains", "value": "price"},
+                        {"field": "note", "op": "eq", "value": "price"},
+                    ]
+                },
+            },
+            {"filter.and.0.field", "filter.and.1.value"},
+        ),
+        (
+            {
+                "kind": "record_created",
+                "attributes": {"cost": {"type": "trigger", "value": "record.data.price"}},
+                "concurrency": {"keyExpression": "string(trigger.record.data.price)"},
+            },
+            {"attributes.cost.value", "concurrency.keyExpression"},
+        ),
+    ],
+)
+def test_the_references_of_a_trigger_are_found(trigger: Json, places: set[str]) -> None:
+    graph: Json = {"nodes": [], "edges": []}
+    found = _named(graph_references({"databaseId": OWN, **trigger}, graph, {}), KEY)
+    assert found == {("", f"triggerConfig.{place}") for place in places}
+    # Without a database the same names are nobody's fields.
+    assert not _named(graph_references(trigger, graph, {}), KEY)
+
+
 READINGS = {1: "cb3442fa6b522f3a4c955e6dc2435bf04e965a1def05509a4d309d78696d1e99"}
 """The digest of what each version of the reading finds in the graphs below."""
 
