@@ -1,8 +1,9 @@
-"""The tests that execute a line, and how long each takes: recorded once for a state of the rules.
+"""The tests that execute a line, and how long each takes: recorded once, in batches.
 
 A record is made in steps, and a step when a change asks for it: first the fast tests of rules.
-Within a step some files are recorded at a time. So what was interrupted is continued,
-and of what is there only the files that changed are recorded again.
+A batch has the lines that some files of tests execute, in the modules as they were then. So what
+was interrupted is continued, a file of tests that changed is recorded again alone, and a module
+that changed has its lines found by their text.
 """
 
 import hashlib
@@ -13,8 +14,9 @@ import sys
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cache, cached_property
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,9 @@ from tests.mutants.sample import ROOT, paths
 
 RECORDS = ROOT / ".coverage"
 FILES = 120
-"""Files of one process that records, or one folder's if it has more."""
+"""Files of one batch."""
+DOCUMENT = "tests/api/test_openapi_document.py"
+"""It reads the bounds of every shape, and executes no line of their modules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +55,42 @@ class Covering:
 
     def __init__(self, step: Step, workers: int) -> None:
         self._step = step
-        self._folder = RECORDS / digest() / step.name
+        self._folder = RECORDS / step.name
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._known = self._folder / "files.json"
-        self._seconds = self._folder / "seconds.json"
         self._record(workers)
+        self._batches = self._finished()
+        self._latest = {file: batch for batch in self._batches for file in batch.files}
+        self._durations = {
+            test: seconds
+            for batch in self._batches
+            for test, seconds in batch.seconds.items()
+            if self._is_latest(test, batch)
+        }
 
-    def tests(self, path: str, line: int) -> Sequence[str]:
-        """The tests that execute a line, those of quick files first.
+    def tests(self, path: str, line: int, most: float) -> Sequence[str]:
+        """The tests that execute a line, near files first, and of those the quick ones.
+
+        They took `most` seconds at most, unless it is a single file.
 
         For a line that is executed on import they are those of its module, and of the files that
         name the module: a constant is read without executing a line.
         """
-        contexts = self._contexts(path, line) - {""}
-        found = {one.rpartition("|")[0] for one in contexts}
-        if not contexts:
-            contexts = frozenset[str]().union(*self._lines(path).values()) - {""}
-            found = {one.rpartition("|")[0] for one in contexts} | self._naming(path)
+        found = self._executing(path, line)
+        if not found or self.is_executed_on_import(path, line):
+            found |= self._executing(path) | self._naming(path)
         names = sorted(found)
         files = {
             file: list(tests) for file, tests in groupby(names, lambda one: one.partition("::")[0])
         }
-        quick_first = sorted(files.values(), key=self.seconds)
-        return [test for tests in quick_first for test in tests]
+        near_first = sorted(
+            files.items(), key=lambda one: (-_near(one[0], path), self.seconds(one[1]))
+        )
+        asked: list[str] = []
+        for _, tests in near_first:
+            if asked and self.seconds([*asked, *tests]) > most:
+                break
+            asked += tests
+        return asked
 
     def seconds(self, tests: Sequence[str]) -> float:
         """How long they took."""
@@ -81,25 +98,118 @@ class Covering:
 
     def is_executed_on_import(self, path: str, line: int) -> bool:
         """True if a process executes a line before its first test."""
-        return "" in self._contexts(path, line)
+        return any("" in batch.contexts(path, line) for batch in self._batches)
+
+    def _executing(self, path: str, line: int | None = None) -> set[str]:
+        return {
+            context.rpartition("|")[0]
+            for batch in self._batches
+            for context in batch.contexts(path, line)
+            if self._is_latest(context, batch)
+        }
+
+    def _is_latest(self, test: str, batch: "Batch") -> bool:
+        return self._latest.get(test.partition("::")[0]) is batch
 
     def _naming(self, path: str) -> set[str]:
         module = ".".join(Path(path).with_suffix("").parts[1:])
         files = {
             file
-            for file in _read(self._known)
-            if f"from {module} import" in (ROOT / file).read_text()
+            for file in self._latest
+            if file == DOCUMENT or f"from {module} import" in (ROOT / file).read_text()
         }
         return {test for test in self._durations if test.partition("::")[0] in files}
 
-    def _contexts(self, path: str, line: int) -> frozenset[str]:
+    def _record(self, workers: int) -> None:
+        known = {file: digest for batch in self._finished() for file, digest in batch.files.items()}
+        digests = {str(path.relative_to(ROOT)): _digest(path) for path in self._files()}
+        missing = [file for file in digests if known.get(file) != digests[file]]
+        for first in range(0, len(missing), FILES):
+            files = missing[first : first + FILES]
+            number = len(list(self._folder.iterdir()))
+            batch = Batch(self._folder / f"{number:03}")
+            batch.record(files, self._step.marked, workers)
+
+    def _finished(self) -> "Sequence[Batch]":
+        return [Batch(one.parent) for one in sorted(self._folder.glob("*/files.json"))]
+
+    def _files(self) -> Sequence[Path]:
+        found = {
+            path for folder in self._step.folders for path in (ROOT / folder).rglob("test_*.py")
+        }
+        if self._step.name == "fast":
+            found = {one for one in found if not str(one.relative_to(ROOT)).startswith(_RULES)}
+        return sorted(found)
+
+
+class Batch:
+    """What some files of tests execute."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @cached_property
+    def files(self) -> Mapping[str, str]:
+        """Their digests; those that are there no longer are left out."""
+        recorded = _read(self._folder / "files.json")
+        return {file: digest for file, digest in recorded.items() if (ROOT / file).exists()}
+
+    @cached_property
+    def seconds(self) -> Mapping[str, float]:
+        """How long each test took."""
+        return _read(self._folder / "seconds.json")
+
+    def contexts(self, path: str, line: int | None = None) -> frozenset[str]:
+        """The tests that execute a line, or any; and "" for what is executed on import."""
         lines = self._lines(path)
+        if line is None:
+            return frozenset[str]().union(*lines.values())
         numbers = sorted(lines)
         # A statement of several lines is recorded at some of them.
-        place = bisect_right(numbers, line) - 1
+        place = bisect_right(numbers, self._then(path, line)) - 1
         return lines[numbers[place]] if place >= 0 else frozenset()
 
-    @cache  # noqa: B019  # there are three for each run
+    def record(self, files: Sequence[str], marked: str, workers: int) -> None:
+        """Run the tests."""
+        self._folder.mkdir(exist_ok=True)
+        digests = {file: _digest(ROOT / file) for file in files}
+        texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in paths()}
+        self._write("sources.json", texts)
+        command = [sys.executable, "-m", "pytest", "-n", str(workers), "--dist", "loadfile"]
+        options = ["-m", marked, "-p", "tests.mutants.durations"]
+        covered = ["--cov", "--cov-append", "--cov-context=test", "--cov-report="]
+        environment = os.environ | {
+            "COVERAGE_FILE": str(self._folder / "lines"),
+            "COVERAGE_RCFILE": str(_config(self._folder)),
+            "MUTANTS_DURATIONS": str(self._folder / "seconds.json"),
+        }
+        subprocess.run(
+            [*command, *options, *covered, *files], cwd=ROOT, env=environment, check=False
+        )
+        self._write("files.json", digests)
+
+    def _write(self, name: str, content: Mapping[str, str]) -> None:
+        (self._folder / name).write_text(json.dumps(content), encoding="utf-8")
+
+    def _then(self, path: str, line: int) -> int:
+        """The number that a line had, or else the line before it."""
+        now, then = self._matching(path)
+        place = bisect_right(now, line) - 1
+        return then[place] if place >= 0 else 0
+
+    @cache  # noqa: B019  # there are some for each run
+    def _matching(self, path: str) -> tuple[Sequence[int], Sequence[int]]:
+        now = (ROOT / path).read_text(encoding="utf-8").splitlines()
+        then = self._sources.get(path, "").splitlines()
+        blocks = SequenceMatcher(None, now, then, autojunk=False).get_matching_blocks()
+        pairs = [(ours + at, theirs + at) for ours, theirs, size in blocks for at in range(size)]
+        return [ours + 1 for ours, _ in pairs], [theirs + 1 for _, theirs in pairs]
+
+    @cached_property
+    def _sources(self) -> Mapping[str, str]:
+        return _read(self._folder / "sources.json")
+
+    @cache  # noqa: B019  # there are some for each run
     def _lines(self, path: str) -> Mapping[int, frozenset[str]]:
         contexts = self._data.contexts_by_lineno(path)
         return {line: frozenset(names) for line, names in contexts.items()}
@@ -110,46 +220,11 @@ class Covering:
         data.read()
         return data
 
-    @cached_property
-    def _durations(self) -> Mapping[str, float]:
-        return _read(self._seconds)
 
-    def _record(self, workers: int) -> None:
-        known = _read(self._known)
-        digests = {
-            str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in self._files()
-        }
-        missing = [file for file in digests if known.get(file) != digests[file]]
-        for first in range(0, len(missing), FILES):
-            files = missing[first : first + FILES]
-            self._run(files, workers)
-            known |= {file: digests[file] for file in files}
-            self._known.write_text(json.dumps(known), encoding="utf-8")
-
-    def _files(self) -> Sequence[Path]:
-        found = {
-            path for folder in self._step.folders for path in (ROOT / folder).rglob("test_*.py")
-        }
-        if self._step.name == "fast":
-            found = {one for one in found if not str(one.relative_to(ROOT)).startswith(_RULES)}
-        return sorted(found)
-
-    def _run(self, files: Sequence[str], workers: int) -> None:
-        command = [sys.executable, "-m", "pytest", "-n", str(workers), "--dist", "loadfile"]
-        options = ["-m", self._step.marked, "-p", "tests.mutants.durations"]
-        covered = ["--cov", "--cov-append", "--cov-context=test", "--cov-report="]
-        latest = self._folder / "latest.json"
-        environment = os.environ | {
-            "COVERAGE_FILE": str(self._folder / "lines"),
-            "COVERAGE_RCFILE": str(_config(self._folder)),
-            "MUTANTS_DURATIONS": str(latest),
-        }
-        subprocess.run(
-            [*command, *options, *covered, *files], cwd=ROOT, env=environment, check=False
-        )
-        durations = _read(self._seconds) | _read(latest)
-        self._seconds.write_text(json.dumps(durations), encoding="utf-8")
+def _near(file: str, path: str) -> int:
+    """The number of folders that a file of tests shares with a module."""
+    pairs = zip(Path(file).parts[1:-1], Path(path).parts[1:-1], strict=False)
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -159,10 +234,8 @@ def _read(path: Path) -> dict[str, Any]:
     return read
 
 
-def digest() -> str:
-    """Of the modules whose lines are broken: their numbers move with any change."""
-    texts = [f"{path}\n".encode() + (ROOT / path).read_bytes() for path in paths()]
-    return hashlib.sha256(b"".join(texts)).hexdigest()[:20]
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _config(folder: Path) -> Path:

@@ -3,10 +3,12 @@
 Cosmic Ray finds and makes the mutations; ADR 0142 says which are left out, and why.
 """
 
-import random
+import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -59,9 +61,9 @@ _OTHERS = frozenset(
     )
 )
 _WITHOUT_EFFECT = frozenset(
-    {"frozen", "slots", "kw_only", "defer_build", "strict", "repr", "order"}
+    {"frozen", "slots", "kw_only", "defer_build", "strict", "repr", "order", "maxsize"}
 )
-"""Arguments whose value no promise depends on: of data classes, of shapes, of `zip`."""
+"""Arguments whose value no promise depends on: of data classes, of shapes, of `zip`, of caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +74,18 @@ class Mutation:
     operator: str
     occurrence: int
     line: int
+    key: str
+    """The same as long as the line is: other lines may come and go."""
 
-    def source(self, root: Path = ROOT) -> str:
+    def source(self) -> str:
         """The text of the module with this mutation."""
-        text = (root / self.path).read_text(encoding="utf-8")
-        mutated = mutate_code(text, get_operator(self.operator)(), self.occurrence)
+        mutated = mutate_code(_text(self.path), get_operator(self.operator)(), self.occurrence)
         assert isinstance(mutated, str), f"{self} cannot be made"
         return mutated
 
     def change(self) -> tuple[str, str]:
         """The line as it is, and as the mutation makes it."""
-        before = (ROOT / self.path).read_text(encoding="utf-8").splitlines()
-        after = self.source().splitlines()
+        before, after = _text(self.path).splitlines(), self.source().splitlines()
         for ours, theirs in zip(before, after, strict=False):
             if ours != theirs:
                 return ours.strip(), theirs.strip()
@@ -91,18 +93,25 @@ class Mutation:
 
 
 def sampled(count: int, seed: int) -> list[Mutation]:
-    """As many mutations as asked for, the same for the same seed and the same sources."""
-    mutations = [one for path in paths() for one in mutations_of(path)]
-    random.Random(seed).shuffle(mutations)  # noqa: S311  # a sample has no secret
-    return list(islice(filter(_is_python, mutations), count))
+    """As many mutations as asked for, the same for the same seed.
+
+    A line that changes takes its own mutations out of the sample, and no other.
+    """
+    mutations = (one for path in paths() for one in mutations_of(path))
+
+    def place(mutation: Mutation) -> bytes:
+        return hashlib.sha256(f"{seed} {mutation.key}".encode()).digest()
+
+    return list(islice(filter(_is_python, sorted(mutations, key=place)), count))
 
 
 def _is_python(mutation: Mutation) -> bool:
-    """False where the `*` of parameters became a division."""
-    try:
-        compile(mutation.source(), mutation.path, "exec", dont_inherit=True)
-    except SyntaxError:
-        return False
+    """False where the `*` of parameters became a division, or `not` stands before a name."""
+    if "BinaryOperator_Mul" in mutation.key or ":=" in mutation.key:
+        try:
+            compile(mutation.source(), mutation.path, "exec", dont_inherit=True)
+        except SyntaxError:
+            return False
     return True
 
 
@@ -115,26 +124,38 @@ def paths() -> list[str]:
 
 def mutations_of(path: str) -> Iterator[Mutation]:
     """All mutations of a module that change what it does."""
-    tree = get_ast((ROOT / path).read_text(encoding="utf-8"))
-    for name, operator in _operators():
-        places = (
-            (node, start)
-            for node in ast_nodes(tree)
-            for start, _ in operator().mutation_positions(node)
-        )
-        for occurrence, (node, (line, _)) in enumerate(places):
-            if not _is_without_effect(node):
-                yield Mutation(path, name, occurrence, line)
+    lines = _text(path).splitlines()
+    occurrences: Counter[str] = Counter()
+    alike: Counter[str] = Counter()
+    for node in ast_nodes(get_ast(_text(path))):
+        for name, operator in _operators():
+            for (line, _), _ in operator.mutation_positions(node):
+                occurrence = occurrences[name]
+                occurrences[name] += 1
+                if not _is_without_effect(node):
+                    place = f"{path} {name} {lines[line - 1].strip()}"
+                    yield Mutation(path, name, occurrence, line, f"{place} {alike[place]}")
+                    alike[place] += 1
 
 
-def _operators() -> Iterator[tuple[str, Callable[[], Operator]]]:
-    for name in sorted(operator_names()):
-        if name in _OTHERS or _REPLACED.fullmatch(name):
-            yield name, get_operator(name)
+@cache
+def _text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+@cache
+def _operators() -> Sequence[tuple[str, Operator]]:
+    return [
+        (name, get_operator(name)())
+        for name in sorted(operator_names())
+        if name in _OTHERS or _REPLACED.fullmatch(name)
+    ]
 
 
 def _is_without_effect(node: NodeOrLeaf) -> bool:
-    """True in an annotation, and in an argument whose value no promise depends on."""
+    """True in an annotation, in the `*` of parameters, and in an argument of no promise."""
+    if node.parent is not None and node.parent.type == "parameters":
+        return True
     while node.parent is not None:
         node = node.parent
         if node.type in {"annassign", "tname"}:

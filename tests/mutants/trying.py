@@ -105,6 +105,7 @@ class Tests:
 
 def anew(mutation: Mutation, tests: Sequence[str], seconds: float) -> str:
     """The first of the tests that fails in a new process, which imports the changed module."""
+    seconds += 30  # It finds the tests first.
     reading, writing = os.pipe()
     process = subprocess.Popen(  # our own interpreter and module
         [sys.executable, "-m", "tests.mutants.trying"],
