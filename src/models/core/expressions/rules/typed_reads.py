@@ -159,8 +159,9 @@ def _source(text: str) -> _Source | None:
     return _Source(message.expr, read, places)
 
 
-_KEEPING = frozenset({"coalesce", "dyn", "or", "orValue", "optional.of", "value", "_+_", "_?_:_"})
+_KEEPING = frozenset({"coalesce", "dyn", "or", "orValue", "optional.of", "value", "_+_"})
 """Calls whose result has the type of one of their operands."""
+_IF = "_?_:_"
 _OF_LISTS = frozenset({"reverse", "sort", "slice", "distinct", "flatten"})
 _INDEXES = frozenset({"_[_]", "_[?_]", "_?._"})
 _EQUALS = frozenset({"_==_", "_!=_"})
@@ -181,7 +182,8 @@ class _Reader:
                 return variables.get(node.ident.name)
             case "select":
                 operand = self.type_of(node.select.operand, variables)
-                return self._selected(operand, node.select.field, node)
+                selected = self._selected(operand, node.select.field, node)
+                return None if node.select.test_only else selected
             case "call":
                 return self._called(node, variables)
             case "list":
@@ -231,6 +233,8 @@ class _Reader:
                 self._compared(operands[0], KeyOf(types[1].database))
         elif call.function in _KEEPING:
             return _first(types)
+        elif call.function == _IF:
+            return _first(types[1:])
         elif call.function in _OF_LISTS:
             return types[0]
         elif call.function in ("first", "last"):
@@ -286,7 +290,9 @@ class _Reader:
         kind, place = kind_of(node), self.source.places.get(node.id)
         selects = kind == "select" and not node.select.test_only
         if selects or (kind == "call" and node.call.function in _INDEXES):
-            token = self._key_token(node)
+            # In `rows[size(rows) - 1]` the first name behind the bracket is no key.
+            is_key = selects or _text(node.call.args[1]) is not None
+            token = self._key_token(node) if is_key else None
             if token is None:
                 return self._index_end(node)
             at = next(at for at, one in enumerate(self.source.read) if one is token)

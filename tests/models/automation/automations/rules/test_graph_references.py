@@ -42,6 +42,8 @@ READS = [
     "(true ? trigger.record : trigger.before).data.price",
     "nodes.own.records.map(r, r.data.price)",
     "nodes.own.records.filter(r, has(r.data.price)).size() > 0",
+    "nodes.own.records.filter(r, has(r.data.price)).map(r, r.data.price)",
+    "nodes.own.records[nodes.own.records.size() - 1].data.price",
     "nodes.own.records.exists(price, price.data.price == 1.0)",
     "nodes.own.records[0].data.price + nodes.own.records[1].data.price",
     "nodes.own.records.map(r, r.data)[0].price",
@@ -244,7 +246,10 @@ def test_the_references_of_a_trigger_are_found(trigger: Json, places: set[str]) 
     assert not _named(graph_references(trigger, graph, {}), KEY)
 
 
-READINGS = {1: "cb3442fa6b522f3a4c955e6dc2435bf04e965a1def05509a4d309d78696d1e99"}
+READINGS = {
+    1: "cb3442fa6b522f3a4c955e6dc2435bf04e965a1def05509a4d309d78696d1e99",
+    2: "48ab9d1cd9c0ae5ca3efff18f1081495a8132aa65e30ef4b96fe80711a620c10",
+}
 """The digest of what each version of the reading finds in the graphs below."""
 
 
