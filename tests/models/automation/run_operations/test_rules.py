@@ -1,8 +1,9 @@
-"""The pace of an operation over many runs."""
+"""The runs that an operation applies to, and its pace."""
 
 import pytest
 
-from models.automation.run_operations.rules import chunk_of, reason_of
+from models.automation.run_operations.rules import chunk_of, fitting, reason_of
+from models.core.base import JsonObject
 from runtime.errors import ConflictError
 
 
@@ -15,3 +16,24 @@ def test_a_transaction_treats_the_runs_of_a_second(rate: float | None, runs: int
 
 def test_a_reason_has_up_to_500_characters() -> None:
     assert reason_of(ConflictError("x" * 501)) == "x" * 500
+
+
+OPEN = {"queued", "running", "waiting"}
+ENDED = {"succeeded", "failed", "cancelled", "timed_out"}
+
+
+@pytest.mark.parametrize(
+    ("action", "parameters", "statuses"),
+    [
+        ("cancel", {}, OPEN),
+        ("retry", {}, ENDED),
+        ("retry", {"from": "start"}, ENDED),
+        ("retry", {"from": "failed"}, ENDED - {"succeeded"}),
+        ("resume", {}, {"running", "waiting"}),
+        ("undo", {"from": "failed"}, ENDED),
+    ],
+)
+def test_an_action_applies_to_runs_of_its_statuses(
+    action: str, parameters: JsonObject, statuses: set[str]
+) -> None:
+    assert set(fitting(action, parameters)) == statuses

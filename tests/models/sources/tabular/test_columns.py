@@ -121,10 +121,7 @@ def test_long_headers_that_differ_at_their_end_have_labels_that_differ() -> None
     headers = ["x" * 250, "x" * 250 + " (2)", "x" * 249 + "y", "short"]
     columns = inferred_columns(headers, profiles(headers, [["a", "b", "c", "d"]], PLAIN))
     labels = [column.label for column in columns]
-    assert labels[0] == "x" * 200
-    assert labels[3] == "short"
-    assert len(set(labels)) == 4
-    assert max(map(len, labels)) <= 200
+    assert labels == ["x" * 200, "x" * 194 + " (2)", "x" * 194 + " (3)", "short"]
 
 
 def test_a_column_that_tells_rows_apart_is_not_the_title() -> None:

@@ -187,6 +187,7 @@ TITLES: list[tuple[list[list[Any]], int]] = [
     ([["Sales"], ["Region", "2025", "2026"], ["North", "1", "2"]], 2),
     ([[], [None, None], ["Name", "Qty"], ["a", 1]], 3),
     ([["Sales"], ["Name", "Qty"]], 1),
+    ([["Sales"], ["Name", "Qty"], ["total"]], 1),
     ([["Name"], ["a"], ["b"]], 1),
     ([["Name", None, None], ["a", 1, 2]], 1),
     ([["Name", None], ["a", "b"], ["c", "d"]], 1),
