@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from models.sources.external_resources.rules.forms import NoFormError, google_form
+from models.sources.external_resources.rules.forms import NoFormError, google_form, json_form
 
 
 def asked(question: dict[str, Any]) -> Any:
@@ -68,3 +68,26 @@ def test_a_grid_is_a_question_for_each_row() -> None:
 def test_a_document_of_another_kind_is_no_form(document: Any) -> None:
     with pytest.raises(NoFormError):
         google_form(document)
+
+
+def test_a_document_of_our_own_is_a_form_with_what_it_says() -> None:
+    asked = [
+        {"label": "Size", "kind": "select", "options": ["S", "M", 7], "required": True},
+        {"label": "Why", "kind": "hologram", "help": "In short", "required": "yes"},
+        {},
+        "nonsense",
+    ]
+    form = json_form({"title": "F", "questions": asked})
+    assert (form.title, form.description) == ("F", None)
+    assert [(one.label, one.kind, one.required, one.help) for one in form.questions] == [
+        ("Size", "select", True, None),
+        ("Why", None, False, "In short"),
+        ("Question", "text", False, None),
+    ]
+    assert list(form.questions[0].options) == ["S", "M"]
+
+
+@pytest.mark.parametrize("document", [None, [], {}, {"questions": {}}, {"questions": "a"}])
+def test_a_document_without_questions_is_no_form(document: Any) -> None:
+    with pytest.raises(NoFormError):
+        json_form(document)

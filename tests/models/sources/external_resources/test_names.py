@@ -1,8 +1,15 @@
 """Names that providers give, and what becomes of them."""
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
-from models.sources.external_resources.rules.resources import identifier_problem, shown_name
+from models.sources.external_resources.rules.resources import (
+    ExternalId,
+    WebAddress,
+    identifier_problem,
+    shown_name,
+)
+from models.sources.resource_imports.rules import can_name_sheet, essence
 
 
 @pytest.mark.parametrize(
@@ -25,3 +32,56 @@ def test_names_hide_nothing(given: str, shown: str) -> None:
 def test_an_identifier_is_text() -> None:
     assert identifier_problem("../x") is None
     assert identifier_problem("a\x00") is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "fine"),
+    [
+        ("https://a.example/x?y=1", True),
+        ("http://a.example", True),
+        ("javascript:alert(1)", False),
+        ("ftp://a.example", False),
+        ("https://", False),
+        ("https://a.example/a b", False),
+        ("https://a.example/\u202e", False),
+        ("https://[", False),
+        ("https://a.example/" + "x" * 2_030, True),
+        ("https://a.example/" + "x" * 2_031, False),
+    ],
+)
+def test_a_web_address_can_be_opened_safely(text: str, fine: bool) -> None:
+    adapter = TypeAdapter(WebAddress)
+    if fine:
+        assert adapter.validate_python(text) == text
+    else:
+        with pytest.raises(ValidationError):
+            adapter.validate_python(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_id", "is_sheet"),
+    [
+        ("x", True, True),
+        ("x" * 200, True, True),
+        ("x" * 201, True, False),
+        ("x" * 1_000, True, False),
+        ("x" * 1_001, False, False),
+        ("a\x07", False, False),
+        ("", False, False),
+    ],
+)
+def test_a_name_that_is_asked_for_is_bounded(name: str, is_id: bool, is_sheet: bool) -> None:
+    assert can_name_sheet(name) is is_sheet
+    if not is_id:
+        with pytest.raises(ValidationError):
+            TypeAdapter(ExternalId).validate_python(name)
+    else:
+        assert TypeAdapter(ExternalId).validate_python(name) == name
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("Text/HTML; charset=utf-8", "text/html"), (" a/b ", "a/b"), (None, "")],
+)
+def test_a_media_type_is_told_without_its_parameters(given: str | None, expected: str) -> None:
+    assert essence(given) == expected
