@@ -27,7 +27,7 @@ from tests.mutants.trying import ARGUMENTS, PASSED, Tests, anew
 from tests.support.postgres import migrated_database
 
 EQUAL = Path(__file__).with_name("equal.txt")
-"""Changes without effect, one a line: path, line as it is, and line as it becomes."""
+"""Changes without effect below their reasons: path, line as it is, and line as it becomes."""
 SURVIVED = "SURVIVED"
 
 Ask = Callable[[Sequence[str], float], str]
@@ -52,7 +52,8 @@ class Trial:
         self._options = options
         self._mutations = mutations
         self._until = time.monotonic() + 60 * options.minutes
-        self._coverings = [Covering(step, options.workers) for step in STEPS[: options.steps]]
+        recorders = 0 if options.as_recorded else options.workers
+        self._coverings = [Covering(step, recorders) for step in STEPS[: options.steps]]
         self._kept = RECORDS / "outcomes.jsonl"
         self._failing: set[str] = set()
         """Tests that fail without a change, too."""
@@ -156,6 +157,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--survivors", action="store_true", help="try again what survived")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="then stop")
+    parser.add_argument("--as-recorded", action="store_true", help="ask no test without a record")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="side by side")
     parser.add_argument("--at-least", type=float, default=92.0, help="percent that is noticed")
     return parser.parse_args()

@@ -54,10 +54,12 @@ class Covering:
     """The record of one step."""
 
     def __init__(self, step: Step, workers: int) -> None:
+        """Record what is missing, in so many processes; in none, take what is there."""
         self._step = step
         self._folder = RECORDS / step.name
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._record(workers)
+        if workers:
+            self._record(workers)
         self._batches = self._finished()
         self._latest = {file: batch for batch in self._batches for file in batch.files}
         self._durations = {

@@ -1,6 +1,6 @@
 import pytest
 
-from runtime.outbound_policy import is_public, parse_address
+from runtime.outbound_policy import is_local, is_public, parse_address
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,17 @@ def test_an_address_that_only_we_could_reach_is_not_public(text: str) -> None:
 )
 def test_an_address_of_the_internet_is_public(text: str) -> None:
     assert is_public(parse_address(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("127.0.0.1", True),
+        ("0.0.0.0", True),  # noqa: S104  # asked about, not bound
+        ("::1", True),
+        ("203.0.113.9", False),
+        ("2001:db8::9", False),
+    ],
+)
+def test_an_address_of_this_machine_is_local(text: str, expected: bool) -> None:
+    assert is_local(parse_address(text)) is expected

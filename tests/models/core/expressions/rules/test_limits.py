@@ -8,6 +8,7 @@ import pytest
 import runtime.processes.bounded_processes
 from models.core.expressions.rules.errors import ExpressionError, ExpressionLimitError
 from models.core.expressions.rules.expressions import compile_expression
+from models.core.expressions.rules.json_values import ResultReader
 from runtime.processes.bounded_processes import WouldBlockError, evaluate_bounded
 from tests.support.attacks import DOUBLED, GROWING
 
@@ -52,6 +53,15 @@ def test_a_large_expression_has_the_same_result() -> None:
     assert isinstance(evaluated, list)
     assert evaluated[1] == {"n": 1, "at": "1970-01-01T00:00:01.000Z"}
     assert len(evaluated) == 800
+
+
+def test_a_result_has_8_mib_at_most_with_32_bytes_more_for_each_value() -> None:
+    whole = 8 * 1024 * 1024
+    assert ResultReader().read("x" * (whole - 32))
+    assert ResultReader().read([None] * (whole // 32 - 1))
+    for large in ("x" * (whole - 31), [None] * (whole // 32)):
+        with pytest.raises(ExpressionLimitError):
+            ResultReader().read(large)
 
 
 @pytest.mark.long
