@@ -1,6 +1,7 @@
 """Bindings: which objects are bindings, what they give, what they read."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +10,13 @@ import pytest
 from models.automation.automations.rules.language.bindings import (
     BindingContext,
     BindingError,
+    holds_binding,
     is_binding,
     marked_names,
     problems,
     resolve,
     revealed,
+    without_literals,
 )
 from models.automation.automations.rules.language.static_reads import references, secret_names
 
@@ -219,3 +222,25 @@ def test_a_template_cannot_grow_without_end() -> None:
     context = BindingContext(trigger="x" * 100_000, nodes={}, run={})
     with pytest.raises(BindingError, match="at most"):
         resolve(bind("template", "{{ trigger }}" * 20), context)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda value: resolve(value, CONTEXT),
+        without_literals,
+        holds_binding,
+        references,
+        secret_names,
+    ],
+)
+@pytest.mark.parametrize("around", [lambda value: {"a": value}, lambda value: [value]])
+def test_a_config_is_nested_100_levels_deep_at_most(
+    read: Callable[[Any], object], around: Callable[[Any], Any]
+) -> None:
+    value: Any = "x"
+    for _ in range(100):
+        value = around(value)
+    read(value)
+    with pytest.raises(BindingError, match="deeper than 100 levels"):
+        read(around(value))

@@ -111,6 +111,14 @@ def test_values_of_other_types_are_not_the_same() -> None:
     assert plan([write(1, None, 0)], now=0).values == {"a": None}
 
 
+def test_writes_that_follow_each_other_go_back_to_the_first() -> None:
+    changes = [write(1, 1, 2), write(2, 2, 3), write(3, 3, 4)]
+    assert plan(changes, now=4).values == {"a": 1}
+    assert reasons(plan(changes, now=3)) == [ConflictReason.CHANGED_SINCE]
+    between = [write(1, 1, 2), write(2, 2, 3, run_id=OTHER), write(3, 3, 4), write(4, 4, 5)]
+    assert plan(between, now=5).values == {"a": 3}
+
+
 def test_the_undo_of_another_run_takes_its_writes_away() -> None:
     changes = [write(1, 1, 2), write(2, 2, 3, run_id=OTHER)]
     assert reasons(plan(changes, now=3)) == [ConflictReason.CHANGED_SINCE]
