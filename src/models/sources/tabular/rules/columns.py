@@ -7,7 +7,6 @@ counts.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
@@ -151,27 +150,27 @@ Way: TypeAlias = Literal["date_order", "decimal_separator"]
 
 @dataclass(slots=True)
 class Signs:
-    """The cells of a column that have a form by one convention alone, and those by either."""
+    """What cells have a form by: one convention alone, by its name, or `either`."""
 
-    orders: Counter[str] = field(default_factory=Counter)
-    separators: Counter[str] = field(default_factory=Counter)
+    orders: set[str] = field(default_factory=set)
+    separators: set[str] = field(default_factory=set)
 
     def note(self, text: str) -> Way | None:
         """Take a text into account; gives by what its meaning differs, None by nothing."""
         if match := _SLASHED.fullmatch(text):
             first, second = int(match[1]), int(match[3])
             if first <= 12 and second <= 12:
-                self.orders["either"] += 1
+                self.orders.add("either")
             elif first <= 12 or second <= 12:
-                self.orders["mdy" if first <= 12 else "dmy"] += 1
+                self.orders.add("mdy" if first <= 12 else "dmy")
             return "date_order"
         if match := _MARKED.fullmatch(_GROUPS.sub("", text)):
             number = match[1]
             if _ONE_GROUP.fullmatch(number):
-                self.separators["either"] += 1
+                self.separators.add("either")
             else:
-                self.separators[","] += bool(_COMMA_FORMS.fullmatch(number))
-                self.separators["."] += bool(_POINT_FORMS.fullmatch(number))
+                forms = {",": _COMMA_FORMS, ".": _POINT_FORMS}
+                self.separators.update(sign for sign in forms if forms[sign].fullmatch(number))
             return "decimal_separator"
         return None
 

@@ -83,14 +83,14 @@ class _Votes:
     mixed: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
 
-    def by_signs(self, name: str, signs: Mapping[str, int]) -> None:
+    def by_signs(self, name: str, signs: Set[str]) -> None:
         """Take a column of the kind into account, with any other cells in it."""
-        found = [way for way, times in signs.items() if times and way != "either"]
+        found = [*(signs - {"either"})]
         if len(found) == 1:
             self.ways.setdefault(found[0], []).append(name)
         elif found:
             self.mixed.append(name)
-        elif signs.get("either"):
+        elif signs:
             self.open.append(name)
 
     def decided(self) -> str | None:
@@ -148,7 +148,7 @@ def _order_votes(
             ways = {
                 reading.date_order for reading, found in column.readings.items() if found & _BY_DAY
             }
-            if not ways and column.signs.orders["dmy"] and column.signs.orders["mdy"]:
+            if not ways and column.signs.orders >= {"dmy", "mdy"}:
                 votes.mixed.append(name)
             elif ways and None not in ways:
                 votes.by_signs(name, column.signs.orders)
