@@ -2,6 +2,7 @@
 
 import base64
 import hmac
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from models.automation.automations.rules.triggers.configs import parse_trigger_config, read_trigger
 from models.automation.automations.rules.triggers.kinds import WebhookTrigger
-from models.automation.webhooks.rules import Delivery, is_genuine
+from models.automation.webhooks.rules import Delivery, is_genuine, kept_call
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 BODY = b'{"test": 2432232314}'
@@ -200,3 +201,14 @@ def test_header_authentication_compares_the_secret() -> None:
 
 def test_without_authentication_every_call_is_accepted() -> None:
     assert genuine(webhook(auth="none"), {}, secrets=())
+
+
+@pytest.mark.parametrize(("query", "body"), [(b"x=s3cret", b"{}"), (b"", b'{"x": "s3cret"}')])
+def test_a_call_is_kept_without_a_secret_that_it_repeats(query: bytes, body: bytes) -> None:
+    payload = {"headers": {"a": "s3cret"}, "query": {"x": "1"}, "body": {"password": "p", "n": 1}}
+    kept = kept_call(payload, Delivery("POST", [], query, body), ["s3cret", ""])
+    assert "s3cret" not in json.dumps(kept)
+    assert kept["body"]["n"] == 1
+    assert kept["body"]["password"] != "p"
+    plain = kept_call(payload, Delivery("POST", [], b"", b""), ["s3cret", ""])
+    assert plain["headers"] == {"a": "s3cret"}

@@ -65,6 +65,7 @@ PAIRS: list[tuple[FieldKind, dict[str, Any], FieldKind, dict[str, Any], Any, Any
     (K.TEXT, {}, K.PERCENT, {}, "12.5 %", 12.5),
     (K.TEXT, {}, K.NUMBER, {}, "12.5 %", LOST),
     (K.NUMBER, {}, K.CURRENCY, {"precision": 2}, 1.255, 1.26),
+    (K.TEXT, {}, K.NUMBER, {"precision": 0}, "999999999999999.4", 999_999_999_999_999),
     (K.CHECKBOX, {}, K.NUMBER, {}, True, 1),
     (K.SELECT, {}, K.NUMBER, {}, "seven", 7),
     (K.SELECT, {}, K.NUMBER, {}, "low", LOST),

@@ -242,3 +242,30 @@ def test_a_formula_that_depends_on_itself_is_refused_with_the_way_round() -> Non
     derived = resolve_derived({database: circle})
     assert {ref.key for ref in derived.problems} == {"a", "b"}
     assert not derived.fields
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted", "result"),
+    [
+        ("record.price + 1", None, "number"),
+        ("record.title + 'x'", None, "text"),
+        ("record.price > 1", None, "checkbox"),
+        ("record.meta", None, "json"),
+        ("record.price", "number", "number"),
+        ("record.title", "number", None),
+        ("record.gone", None, None),
+    ],
+)
+def test_a_formula_has_the_kind_of_result_that_it_can_give(
+    expression: str, wanted: str | None, result: str | None
+) -> None:
+    database = UUID(int=1)
+    asked = {} if wanted is None else {"resultKind": wanted}
+    spec = field("f", FieldKind.FORMULA, expression=expression, **asked)
+    plain = {key: one for key, one in FIELDS.items() if not one.derived}
+    derived = resolve_derived({database: {**plain, "f": spec}})
+    if result is None:
+        [problem] = derived.problems.values()
+        assert problem.path == "settings.expression"
+    else:
+        assert derived.fields[FieldRef(database, "f")].settings["resultKind"] == result

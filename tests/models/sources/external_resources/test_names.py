@@ -5,11 +5,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from models.sources.external_resources.rules.resources import (
     ExternalId,
+    ProviderResource,
     WebAddress,
     identifier_problem,
     shown_name,
 )
-from models.sources.resource_imports.rules import can_name_sheet, essence
+from models.sources.resource_imports.rules import can_name_sheet, essence, imported_kind
 
 
 @pytest.mark.parametrize(
@@ -85,3 +86,38 @@ def test_a_name_that_is_asked_for_is_bounded(name: str, is_id: bool, is_sheet: b
 )
 def test_a_media_type_is_told_without_its_parameters(given: str | None, expected: str) -> None:
     assert essence(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("surface", "media", "kind"),
+    [
+        ("folder", None, None),
+        ("document", "text/markdown", "page"),
+        ("document", "image/png", "file"),
+        ("document", "application/pdf", "file"),
+        ("document", None, "page"),
+        ("spreadsheet", None, "database"),
+        ("database", None, "database"),
+        ("file", "text/csv", "file"),
+        ("generic", "text/html; charset=utf-8", "page"),
+        ("generic", "text/csv", "database"),
+        ("generic", "application/vnd.oasis.opendocument.spreadsheet", "file"),
+        ("generic", "application/x-unknown", "file"),
+        ("generic", None, None),
+        ("calendar", None, None),
+    ],
+)
+def test_a_resource_becomes_what_its_surface_and_type_say(
+    surface: str, media: str | None, kind: str | None
+) -> None:
+    def imported(*capabilities: str) -> str | None:
+        given = {"externalType": "x", "externalId": "x", "name": "x", "surfaceKind": surface}
+        more = {
+            "capabilities": list(capabilities),
+            **({} if media is None else {"mimeType": media}),
+        }
+        return imported_kind(ProviderResource.model_validate({**given, **more}))
+
+    assert imported("import") == kind
+    assert imported("read") is None
+    assert imported("import", "browse") == ("folder" if surface == "folder" else kind)

@@ -9,6 +9,7 @@ from models.data.fields.rules.fields import FieldKind
 from models.sources.tabular.rules.cells import Amount, Percent
 from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.formats import Conventions
+from models.sources.tabular.rules.rejections import written
 
 K = FieldKind
 PLAIN, COMMA = Conventions(), Conventions(decimal_separator=",")
@@ -129,3 +130,18 @@ def test_a_column_that_tells_rows_apart_is_not_the_title() -> None:
     found = profiles(headers, rows, PLAIN)
     assert [one.suggested_key for one in inferred_columns(headers, found, ["id"])] == ["id"]
     assert [one.suggested_key for one in inferred_columns(headers, found)] == ["title"]
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("x" * 1_000, "x" * 1_000),
+        ("x" * 1_001, "x" * 999 + "…"),
+        ("a\x00b\ud800", "a\ufffdb?"),
+        (date(2026, 1, 31), "2026-01-31"),
+        ({"a": [1]}, '{"a":[1]}'),
+        (True, "true"),
+    ],
+)
+def test_a_rejected_value_is_kept_up_to_1_000_characters(given: Any, kept: str) -> None:
+    assert written(given) == kept
