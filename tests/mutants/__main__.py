@@ -153,7 +153,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="the sample")
     parser.add_argument("--steps", type=int, default=len(STEPS), help="of the tests, quick first")
     parser.add_argument(
-        "--seconds", type=float, default=60, help="of tests a change asks in a step"
+        "--seconds", type=float, default=20, help="of tests a change asks in a step"
     )
     parser.add_argument("--survivors", action="store_true", help="try again what survived")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="then stop")
