@@ -13,7 +13,7 @@ from bench.rounds import Rounds
 from bench.writes import BATCH, FIELDS, values_of
 
 AT_MOST = 1.2
-SINGLE, SEVERAL, SLICES = 60, 4, 4
+SINGLE, SEVERAL, SLICES = 60, 20, 4
 """Requests of a round, or batches of one, and the turns in which they are made."""
 _OWN = ("api", "postgres")
 _DRY_RUN = {"Prefer": "dry-run"}

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
+import psycopg
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 from typing_extensions import override
@@ -17,7 +18,6 @@ from typing_extensions import override
 from runtime.database import Database, SingleStatement, Transaction, UnitOfWork
 from runtime.object_store import ObjectStore
 from runtime.postgresql.sessions import BoundedConnection
-from runtime.postgresql.statements import PreparedStatement
 
 
 class _Hold:
@@ -52,13 +52,9 @@ class _Part(Transaction):
             callback()
 
 
-_LOCK_TIMEOUT, _STATEMENT_TIMEOUT = "2s", "5s"
-_CAPTURING = PreparedStatement(
-    sa.select(
-        sa.func.set_config("workspace.dry_run", "on", True),
-        sa.func.set_config("lock_timeout", _LOCK_TIMEOUT, True),
-        sa.func.set_config("statement_timeout", _STATEMENT_TIMEOUT, True),
-    )
+_BEGIN = (
+    b"BEGIN; SET LOCAL workspace.dry_run = 'on';"
+    b" SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '5s'"
 )
 
 
@@ -71,7 +67,13 @@ class DryRun(Transaction):
     @override
     async def begin(self) -> None:
         await super().begin()
-        await _CAPTURING.rows(self, {})
+        driver = await self._own_driver()
+        try:
+            await driver.send_command(_BEGIN)
+        except psycopg.OperationalError:
+            if driver.closed:
+                await self.lost()
+            raise
 
     @override
     async def commit(self) -> None:
@@ -79,12 +81,15 @@ class DryRun(Transaction):
 
     async def roll_back(self) -> None:
         """End it, and return the connection."""
-        driver = await self.driver()
-        assert isinstance(driver, BoundedConnection), "the engine makes such connections"
-        await driver.roll_back_keeping_plans()
+        await (await self._own_driver()).roll_back_keeping_plans()
         await self._transaction.rollback()
         self._changes.take()
         await self._stack.aclose()
+
+    async def _own_driver(self) -> BoundedConnection:
+        driver = await self.driver()
+        assert isinstance(driver, BoundedConnection), "the engine makes such connections"
+        return driver
 
 
 @asynccontextmanager

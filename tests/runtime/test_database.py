@@ -102,7 +102,7 @@ async def test_a_dry_run_keeps_nothing_but_the_prepared_statements(
         async with dry_run(database) as work:
             await statement.execute(work, {"number": 2})
         async with database.transaction() as work:
-            assert await work.scalar(prepared) > before > 0
+            assert await work.scalar(prepared) == before > 0
             assert [row.number for row in await work.rows(select(NUMBERS))] == [1]
             await statement.execute(work, {"number": 3})
     finally:

@@ -12,7 +12,7 @@ from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import psycopg
-from psycopg.pq import TransactionStatus
+from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from sqlalchemy.engine import AdaptedConnection
 from sqlalchemy.exc import DBAPIError, PendingRollbackError
@@ -209,18 +209,32 @@ class BoundedConnection(psycopg.AsyncConnection[Any]):
         The driver's `rollback` drops all prepared statements, because it cannot know that, and the
         next transactions would plan theirs once more.
         """
-        self.pgconn.send_query(b"ROLLBACK")
+        await self.send_command(b"ROLLBACK")
+
+    async def send_command(self, command: bytes) -> None:
+        """Send statements that take no parameters and give no rows, in one round trip.
+
+        The driver has no part in it, and sends no BEGIN before it.
+        """
+        self.pgconn.send_query(command)
         readable = asyncio.Event()
         loop = asyncio.get_running_loop()
         loop.add_reader(self.pgconn.socket, readable.set)
+        refusals = []
         try:
-            while self.pgconn.is_busy() or self.pgconn.get_result() is not None:
-                if self.pgconn.is_busy():
+            while True:
+                while self.pgconn.is_busy():
                     await readable.wait()
                     readable.clear()
                     self.pgconn.consume_input()
+                if (result := self.pgconn.get_result()) is None:
+                    break
+                if result.status == ExecStatus.FATAL_ERROR:
+                    refusals.append(result.error_message)
         finally:
             loop.remove_reader(self.pgconn.socket)
+        if refusals:
+            raise psycopg.OperationalError(refusals[0].decode(errors="replace"))
 
 
 class PooledConnection(BoundedConnection):

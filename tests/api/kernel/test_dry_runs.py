@@ -89,6 +89,19 @@ async def test_a_change_and_a_deletion_have_both_sides(client: Client, space: Sp
     assert (await client.get(path)).json()["data"]["data"]["part"] == 7
 
 
+async def test_new_records_are_counted_and_the_first_are_listed(
+    client: Client, space: Space
+) -> None:
+    records = await make(client, space)
+    rows = [{"op": "create", "title": str(number)} for number in range(130)]
+    answer = await client.post(f"{records}/batch", json={"operations": rows}, headers=DRY)
+    tried = changes(answer)
+    assert tried["counts"][0]["created"] == 130
+    assert tried["omitted"] == 30
+    shown = [one["after"] for one in tried["resources"]]
+    assert shown == [{"title": str(number), "archived": False} for number in range(100)]
+
+
 async def test_a_definition_has_both_sides(client: Client, space: Space) -> None:
     records = await make(client, space)
     database = records.removesuffix("/records")
@@ -282,9 +295,9 @@ async def test_an_unknown_caller_is_refused_as_ever(client: Client, space: Space
 
 
 async def test_every_reported_kind_is_captured(space: Space) -> None:
-    statement = text("SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = :name")
+    statement = text("SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname ~ :name")
     async with space.database.transaction() as work:
-        rows = await work.rows(statement, {"name": "capture_dry_run"})
+        rows = await work.rows(statement, {"name": "^capture_dry_run"})
     captured = {row[0] for row in rows}
     assert REPORTED.keys() <= captured
     columns = {name: metadata.tables[name].columns.keys() for name in REPORTED}

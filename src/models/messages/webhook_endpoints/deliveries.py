@@ -119,10 +119,7 @@ class WantedEvents(Protocol):
 
 
 _OWN = _endpoint.workspace_id == sa.bindparam("workspace_id", type_=sa.Uuid), _endpoint.enabled
-# Most workspaces have no endpoint: then no event is read.
-_TRIED = log.events_of_dry_run(
-    "workspace_id", sa.exists(sa.select(_endpoint.id).where(*_OWN))
-).subquery()
+_TRIED = log.events_of_dry_run("workspace_id").subquery()
 _WANTED = PreparedStatement(
     sa.select(_endpoint.id.label("endpoint_id"), _TRIED.c.type, _TRIED.c.item_id, _TRIED.c.number)
     .join(
@@ -136,6 +133,12 @@ _WANTED = PreparedStatement(
     .order_by(_endpoint.id),
     WantedEvents,
 )
+
+
+def has_endpoints(workspace_id: str) -> sa.ColumnElement[bool]:
+    """True for a workspace, whose id the parameter of this name has, with an enabled endpoint."""
+    own = _endpoint.workspace_id == sa.bindparam(workspace_id, type_=sa.Uuid)
+    return sa.exists(sa.select(_endpoint.id).where(own, _endpoint.enabled))
 
 
 async def wanted_events(work: UnitOfWork, workspace_id: Id) -> Sequence[WantedEvents]:

@@ -213,7 +213,7 @@ async def events_between(
     return await _BETWEEN.rows(work, parameters)
 
 
-def events_of_dry_run(workspace_id: str, condition: sa.ColumnElement[bool]) -> sa.Select[Any]:
+def events_of_dry_run(workspace_id: str) -> sa.Select[Any]:
     """The events for all members that a dry run has written, counted by type and item.
 
     `workspace_id` names the parameter. Their numbers are negative, and only the dry run sees them.
@@ -224,7 +224,6 @@ def events_of_dry_run(workspace_id: str, condition: sa.ColumnElement[bool]) -> s
             _event.workspace_id == sa.bindparam(workspace_id, type_=sa.Uuid),
             _event.seq < 0,
             _event.audience_user_id.is_(None),
-            condition,
         )
         .group_by(_event.type, _event.item_id)
     )

@@ -115,7 +115,8 @@ def readable_kinds(scopes: Set[Scope]) -> Set[str]:
     return {kind for kind, reported in REPORTED.items() if reported.scope in scopes}
 
 
-_IN_TRASH = "deleted_at"
+IN_TRASH = "deleted_at"
+"""The column that says when a resource went to the trash."""
 _BY_KEY = frozenset({"data", "computed"})
 """Columns of records whose keys are the fields: they are compared key by key."""
 
@@ -152,7 +153,7 @@ def operation_of(before: JsonObject | None, after: JsonObject | None) -> ChangeO
         return ChangeOperation.CREATED
     if after is None:
         return ChangeOperation.DELETED
-    was_in_trash, is_in_trash = (row.get(_IN_TRASH) is not None for row in (before, after))
+    was_in_trash, is_in_trash = (row.get(IN_TRASH) is not None for row in (before, after))
     if was_in_trash == is_in_trash:
         return ChangeOperation.UPDATED
     return ChangeOperation.DELETED if is_in_trash else ChangeOperation.RESTORED

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Protocol
 
 import sqlalchemy as sa
@@ -17,8 +18,9 @@ from models.automation.triggers.dispatch import answer_events
 from models.content.items.queries import seen_before_trash
 from models.core.access.rules import MANAGERS, Actor, Principal, Role, Scope
 from models.core.base import Id, JsonObject
+from models.data.records.tables import record
 from models.messages.deliveries.rules import DeliveryChannel
-from models.messages.webhook_endpoints.deliveries import wanted_events
+from models.messages.webhook_endpoints.deliveries import has_endpoints, wanted_events
 from models.workspace.changes import differences as change_differences
 from models.workspace.changes import shapes
 from models.workspace.changes.queries import dry_run_change
@@ -42,6 +44,8 @@ class _Captured(Protocol):
     item_id: Id | None
     before: JsonObject | None
     after: JsonObject | None
+    created: Sequence[Id] | None
+    has_endpoints: bool
 
 
 _change = dry_run_change.c
@@ -68,44 +72,40 @@ _placed = (
     .group_by(_captured.c.place, _captured.c.place_id)
     .cte("placed")
 )
-# Of records only what they were is captured. What they are is read here, but for the last ones of
-# very many new records: those are counted.
-_ranked = sa.select(
-    _captured, sa.func.row_number().over(order_by=_captured.c.position).label("number")
-).cte("ranked")
-_IS_READ = sa.and_(
-    _ranked.c.source == "record",
-    _ranked.c.after.is_not(None),
-    sa.or_(_ranked.c.before.is_not(None), _ranked.c.number <= 2 * MOST_RESOURCES),
-)
-_written = sa.func.written_records(
-    sa.select(sa.func.array_agg(sa.cast(_ranked.c.subject, sa.Uuid)))
-    .where(_IS_READ)
-    .scalar_subquery()
-).table_valued(sa.column("subject", sa.Text), sa.column("content", JSONB), name="written")
 _CAPTURED = PreparedStatement(
     sa.select(
-        _ranked.c.position,
-        _ranked.c.source,
-        _ranked.c.subject,
-        _ranked.c.workspace_id,
+        _captured.c.position,
+        _captured.c.source,
+        _captured.c.subject,
+        _captured.c.workspace_id,
         _placed.c.item_id,
-        _ranked.c.before,
-        sa.case((_IS_READ, _written.c.content), else_=_ranked.c.after).label("after"),
+        _captured.c.before,
+        _captured.c.after,
+        _captured.c.created,
+        has_endpoints("caller_workspace_id").label("has_endpoints"),
     )
-    .select_from(_ranked)
+    .select_from(_captured)
     .join(
         _placed,
-        sa.and_(_placed.c.place == _ranked.c.place, _placed.c.place_id == _ranked.c.place_id),
+        sa.and_(_placed.c.place == _captured.c.place, _placed.c.place_id == _captured.c.place_id),
         isouter=True,
     )
-    .join(
-        _written,
-        sa.and_(_ranked.c.source == "record", _written.c.subject == _ranked.c.subject),
-        isouter=True,
-    )
-    .order_by(_ranked.c.position),
+    .order_by(_captured.c.position),
     _Captured,
+)
+
+
+_UNREAD: JsonObject = {}
+"""The values of a record that are not read yet."""
+_shown = (*change_differences.REPORTED["record"].columns, change_differences.IN_TRASH)
+_RECORDS = PreparedStatement(
+    sa.select(
+        record.c.id,
+        sa.func.jsonb_build_object(
+            *chain.from_iterable((sa.text(f"'{name}'"), record.c[name]) for name in _shown),
+            type_=JSONB,
+        ).label("content"),
+    ).where(record.c.id == sa.func.any(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid)))),
 )
 
 
@@ -134,11 +134,13 @@ async def changes_of(
     A caller who is in no workspace sees the workspaces that they enter. Events of the transaction
     are dispatched here, in place of the dispatcher: the runs that would start do start.
     """
-    rows = _folded(await _with_consequences(work, await _read_captured(work, 0)))
+    workspace_id = None if actor is None else actor.workspace_id
+    captured = await _read_captured(work, workspace_id)
+    rows = _folded(await _with_consequences(work, captured))
     if actor is None:
         entered = [row for row in rows if _is_entered(caller, row)]
         return _changes(list(_differences(caller, frozenset(Scope), entered)), rows)
-    return await _changes_for(work, caller, actor, rows)
+    return await _changes_for(work, caller, actor, rows, _webhooks_are_called(captured))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +171,15 @@ async def trial_of(work: UnitOfWork, caller: Principal, author: Actor) -> Trial:
 
     Raises TooLargeToProposeError.
     """
-    captured = await _read_captured(work, 0)
-    if len(captured) >= MOST_ROWS:
-        raise TooLargeToProposeError
+    captured = await _read_captured(work, author.workspace_id)
     direct = _folded(captured)
+    if max(len(captured), len(direct)) >= MOST_ROWS:
+        raise TooLargeToProposeError
     rows = _folded(await _with_consequences(work, captured))
     everything = replace(author, role=Role.OWNER, scopes=frozenset(Scope))
-    changes = await _changes_for(work, caller, everything, rows)
-    own = await _changes_for(work, caller, author, rows)
+    calls = _webhooks_are_called(captured)
+    changes = await _changes_for(work, caller, everything, rows, calls)
+    own = await _changes_for(work, caller, author, rows, calls)
     return Trial(changes, own, _digest(direct, changes.automations))
 
 
@@ -203,21 +206,42 @@ async def _with_consequences(
     if not events:
         return captured
     await answer_events(work, events)
-    return [*captured, *await _read_captured(work, captured[-1].position)]
+    return [*captured, *await _read_captured(work, None, captured[-1].position)]
+
+
+def _webhooks_are_called(captured: Sequence[_Captured]) -> bool:
+    """False when the rows say that the workspace has no endpoint: most have none."""
+    return not captured or captured[0].has_endpoints
 
 
 async def _changes_for(
-    work: UnitOfWork, caller: Principal, actor: Actor, rows: Sequence[_Written]
+    work: UnitOfWork, caller: Principal, actor: Actor, rows: Sequence[_Written], calls: bool
 ) -> shapes.DryRunChanges:
     items = {row.item_id for row in rows if row.item_id is not None}
     open_items = await seen_before_trash(work, actor, items)
     readable = [row for row in rows if _is_visible(actor, open_items, row)]
+    await _read_records(work, readable)
+    webhooks = await _webhooks(work, actor) if calls else ()
     return _changes(
         list(_differences(caller, actor.scopes, readable)),
         rows,
         automations=await _automations(work, actor, readable),
-        messages=[*_notifications(readable), *await _webhooks(work, actor)],
+        messages=[*_notifications(readable), *webhooks],
     )
+
+
+async def _read_records(work: UnitOfWork, rows: Iterable[_Written]) -> None:
+    """Give records what they are now: only what they were is captured.
+
+    New ones differ anyway, so only those that may be listed are read.
+    """
+    unread = [row for row in rows if row.source == "record" and row.after == _UNREAD]
+    new = islice((row for row in unread if row.before is None), MOST_RESOURCES)
+    wanted = {row.subject: row for row in unread if row.before is not None}
+    wanted |= {row.subject: row for row in new}
+    if wanted:
+        for written in await _RECORDS.rows(work, {"ids": [*wanted]}):
+            wanted[str(written.id)].after = written.content
 
 
 def _changes(
@@ -236,14 +260,22 @@ def _changes(
     )
 
 
-async def _read_captured(work: UnitOfWork, after: int) -> Sequence[_Captured]:
-    return await _CAPTURED.rows(work, {"after": after, "most": MOST_ROWS})
+async def _read_captured(
+    work: UnitOfWork, workspace_id: Id | None, after: int = 0
+) -> Sequence[_Captured]:
+    parameters = {"after": after, "most": MOST_ROWS, "caller_workspace_id": workspace_id}
+    return await _CAPTURED.rows(work, parameters)
 
 
 def _folded(captured: Iterable[_Captured]) -> list[_Written]:
     """The rows in the order of their first change; a row that was created and deleted is none."""
     folded: dict[tuple[str, str], _Written] = {}
     for row in captured:
+        if row.created is not None:
+            for subject in map(str, row.created):
+                place = row.workspace_id, row.item_id
+                folded[row.source, subject] = _Written(row.source, subject, *place, None, _UNREAD)
+            continue
         key = row.source, row.subject
         if key not in folded:
             folded[key] = _Written(*key, row.workspace_id, row.item_id, row.before, row.after)

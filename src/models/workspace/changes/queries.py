@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.access.rules import MANAGERS, Actor, Scope
@@ -114,6 +114,7 @@ class DryRunChange(SQLModel, table=True):
     place_id: Id | None = None
     before: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
     after: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
+    created: list[Id] | None = Field(default=None, sa_type=ARRAY(sa.Uuid))
 
 
 change_set = table_of(ChangeSet)
