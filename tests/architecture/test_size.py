@@ -27,7 +27,6 @@ SMALL = {
     "activities/heartbeats.py": "a dozen activities give signs of life by it",
     "models/core/access/queries.py": "seven resources find their workspace by it",
     "models/core/expressions/rules/errors.py": "many raise these errors and evaluate nothing",
-    "models/core/keys.py": "every resource with keys derives them by it",
     "models/core/page_addresses.py": "several resources and the API name pages by it",
     "runtime/base64url.py": "the one spelling of tokens, for every package",
     "runtime/clock.py": "the one clock, for every package",

@@ -14,13 +14,33 @@ from pydantic import Field
 from models.core.base import Id
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
-from runtime.postgresql.statements import lock_name
+from runtime.postgresql.statements import PreparedStatement, lock_name
 
 LONGEST = 63
 
 PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
 Key = Annotated[str, Field(pattern=PATTERN)]
 """A key a client chose."""
+
+
+_FIELD_KEYS = sa.func.hashtextextended(
+    sa.literal("field keys ", sa.Text).concat(sa.bindparam("workspace_id", type_=sa.Text)), 0
+)
+_SHARE_KEYS = PreparedStatement(sa.select(sa.func.pg_advisory_xact_lock_shared(_FIELD_KEYS)))
+_OWN_KEYS = PreparedStatement(sa.select(sa.func.pg_advisory_xact_lock(_FIELD_KEYS)))
+
+
+async def share_field_keys(work: UnitOfWork, workspace_id: Id) -> None:
+    """Keep the keys of all fields of a workspace until the transaction ends.
+
+    Each command that writes a definition with names of fields calls it before its first read.
+    """
+    await _SHARE_KEYS.rows(work, {"workspace_id": str(workspace_id)})
+
+
+async def own_field_keys(work: UnitOfWork, workspace_id: Id) -> None:
+    """Wait for the transactions that share the keys of the fields, and keep others out."""
+    await _OWN_KEYS.rows(work, {"workspace_id": str(workspace_id)})
 
 
 def slug(text: str, fallback: str) -> str:

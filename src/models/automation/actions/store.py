@@ -19,7 +19,7 @@ from models.core.access.rules import Actor, Level, Placement, Scope, level_on
 from models.core.base import Id, JsonObject
 from models.core.bundles import BundleKind, ImportTarget, Row, Stage
 from models.core.http_requests import hidden, left_hidden, restored
-from models.core.keys import reserve_key
+from models.core.keys import reserve_key, share_field_keys
 from models.core.pagination import Listed, PageRequest
 from models.core.references.rules import Definition, Sought, below
 from models.core.values import next_updated_at
@@ -188,6 +188,7 @@ async def create_action(
     `ValidationError` below `config`, `ConflictError` for a key in use, and what `check_parent`
     raises.
     """
+    await share_field_keys(work, actor.workspace_id)
     await check_parent(work, actor, parent_item_id)
     config = await _checked(work, actor, body.kind, body.config)
     if body.enabled:
@@ -229,6 +230,7 @@ async def update_action(
     A credential that is given back as it is shown hidden stays. Raises what `create_action` raises,
     and `ConflictError` when the action is no longer the one that was read.
     """
+    await share_field_keys(work, actor.workspace_id)
     row = await find_action(work, actor.workspace_id, action_id)
     values: JsonObject = body.model_dump(exclude_unset=True)
     label = values.pop("label", None)

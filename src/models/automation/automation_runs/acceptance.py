@@ -13,6 +13,7 @@ from models.automation.automation_runs import rules, slots
 from models.automation.automation_runs.canary_releases import drawn_version
 from models.automation.automation_runs.open_runs import Slot, cancel_runs
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, AutomationRun, automation_run
+from models.automation.automations import runnable_versions
 from models.automation.automations.rules.attributes import bound_attributes, filled_up
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.inbox.rules import EventOutcome, Judgement
@@ -21,6 +22,7 @@ from models.core.base import Id, JsonObject
 from models.core.expressions.rules.expressions import ExpressionError, saved_expression
 from models.core.pauses.intents import append_or_rest, pausable
 from runtime.database import UnitOfWork, Work
+from runtime.errors import ConflictError
 from runtime.ids import new_id
 from runtime.postgresql.statements import PreparedStatement
 from runtime.processes.bounded_processes import evaluate_bounded
@@ -128,7 +130,7 @@ _VALUES = {
     "workspace_id": sa.bindparam("workspace_id", type_=automation_run.c.workspace_id.type),
     **{name: sa.bindparam(name, type_=automation_run.c[name].type) for name in _RUN_COLUMNS},
 }
-_RUN = AUTOMATION_RUNS.accepting(_VALUES)
+_RUN = AUTOMATION_RUNS.accepting(_VALUES, runnable_versions.AS_READ)
 _ACCEPT = PreparedStatement(
     outbox.append_for_each(_RUN.returning(automation_run.c.id).cte("accepted"))
 )
@@ -146,6 +148,8 @@ _ACCEPT_ALONE = PreparedStatement(_RUN)
 
 def accepting_free(decided: sa.CTE) -> sa.CTE:
     """A run and its start, as `append_or_rest` tells, unless `decided` is empty.
+
+    It is made of `runnable_versions.AS_READ`.
 
     Its parameters are `free_run`.
     """
@@ -177,7 +181,8 @@ async def accept(
     """Accept a run of a version, or of another one that a canary draws for it.
 
     It starts when this transaction commits, or when it gets a slot.
-    Raises RunError when a person or a run asked for it and the automation's concurrency forbids it.
+    Raises RunError when a person or a run asked for it and the automation's concurrency forbids it,
+    RewrittenError when a rename has changed the version since it was read.
     """
     run_id = request.run_id or new_id()
     version, further = await drawn_version(work, actor, version, request.source, run_id)
@@ -196,6 +201,19 @@ async def accept(
         # No other run can have freed a slot meanwhile, but a raised limit may have left some free.
         await slots.hand_on(work, version.automation_id, admission.key)
     return accepted
+
+
+async def accept_live(
+    work: UnitOfWork, actor: Actor, version: RunnableVersion, request: RunRequest
+) -> Accepted:
+    """`accept` for a payload that names no field: a version that was rewritten is read again."""
+    try:
+        return await accept(work, actor, version, request)
+    except RewrittenError:
+        newer = await runnable_versions.live(work, actor.workspace_id, version.automation_id)
+        if newer is None:
+            raise
+        return await accept(work, actor, newer, request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +246,32 @@ async def _write(
     else:
         created, rests = await _insert(work, version, request, run)
     columns = None
-    if created:
+    if not created:
+        await _check_version(work, run)
+    else:
         columns = {"id": run_id, **run}
-        del columns["subject_id"]
+        del columns["subject_id"], columns["rewrites"]
     return Accepted(run_id, created, rests=rests, columns=columns, node_count=version.node_count)
+
+
+class RewrittenError(ConflictError):
+    """The graph was rewritten after the version to run was read."""
+
+    advice = "Send the request again."
+
+    def __init__(self) -> None:
+        super().__init__("The automation was changed at this moment, and no run was started.")
+
+
+_IS_REWRITTEN = PreparedStatement(
+    runnable_versions.REWRITTEN.where(~sa.exists().where(automation_run.c.id == _VALUES["id"]))
+)
+
+
+async def _check_version(work: UnitOfWork, run: JsonObject) -> None:
+    """Raise RewrittenError for a run that is not there and whose version is another one by now."""
+    if await _IS_REWRITTEN.first(work, run) is not None:
+        raise RewrittenError
 
 
 def _columns(
@@ -250,6 +290,7 @@ def _columns(
         "automation_id": version.automation_id,
         "automation_version_id": version.version_id,
         "graph_checksum": version.checksum,
+        "rewrites": version.rewrites,
         "status": rules.RunStatus.QUEUED,
         "source": request.source,
         "trigger_payload": request.payload,

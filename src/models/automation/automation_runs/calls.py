@@ -121,7 +121,7 @@ async def accept_called(
     """
     try:
         check_payload(version.trigger_config, request.payload)
-        return await acceptance.accept(work, actor, version, request)
+        return await acceptance.accept_live(work, actor, version, request)
     except (ValidationError, RunError) as error:
         outcome = _OUTCOMES.get(type(error), inbox_rules.EventOutcome.NOT_ALLOWED)
         raise refused_call(version.automation_id, error.code, error.message, outcome) from None

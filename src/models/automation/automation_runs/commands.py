@@ -11,7 +11,7 @@ from functools import partial
 import sqlalchemy as sa
 
 from models.automation.automation_runs import queries, shapes, slots
-from models.automation.automation_runs.acceptance import RunRequest, accept, key_of
+from models.automation.automation_runs.acceptance import RunRequest, accept, accept_live, key_of
 from models.automation.automation_runs.execution import skip_nodes
 from models.automation.automation_runs.open_runs import cancel_runs
 from models.automation.automation_runs.rules import MAX_REPLAYS, OPEN_RUN, RunSource, RunStatus
@@ -384,7 +384,7 @@ async def fire(work: UnitOfWork, automation_id: Id, due: datetime) -> DueRun | N
         return None
     actor = automation_actor(schedule.workspace_id, automation_id)
     request = _request(version, due, RunSource.SCHEDULE, started_by_caller=True)
-    accepted = await accept(work, actor, version, request)
+    accepted = await accept_live(work, actor, version, request)
     await keep(work, came(request.payload), {automation_id: accepted.judgement})
     run_id = accepted.run_id
     start = await slots.accepted_start_request(work, run_id)
@@ -452,7 +452,7 @@ async def backfill(work: UnitOfWork, actor: Actor, automation_id: Id, body: Back
     created = 0
     for moment in due:
         request = _request(version, moment, RunSource.BACKFILL)
-        created += (await accept(work, actor, version, request)).created
+        created += (await accept_live(work, actor, version, request)).created
     return Backfilled(start=body.start, end=body.end, count=len(due), created=created)
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs import node_writes, rules, run_header, slots
-from models.automation.automation_runs.acceptance import RunRequest, accept, is_too_long
+from models.automation.automation_runs.acceptance import RunRequest, accept_live, is_too_long
 from models.automation.automation_runs.open_runs import cancel_children
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
 from models.automation.automations import queries as automation_queries
@@ -450,7 +450,7 @@ async def _handle_failure(work: UnitOfWork, run: rules.EndedRun, node_id: str | 
         request = RunRequest(
             rules.RunSource.FAILURE, payload, run_id=failure_run_id(run.id), chain=chain
         )
-        judgement = (await accept(work, actor, handler, request)).judgement
+        judgement = (await accept_live(work, actor, handler, request)).judgement
     elif handler_id is not None:
         _, reason = await runnable_versions.dormant(work, run.workspace_id, handler_id)
         judgement = Judgement.of_dormant(reason)

@@ -26,7 +26,7 @@ from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.http_requests import restored
-from models.core.keys import reserve_key
+from models.core.keys import reserve_key, share_field_keys
 from models.core.values import next_updated_at
 from models.messages.events.store import automation_subscription, trigger_event
 from runtime.crypto import KeyRing
@@ -43,6 +43,7 @@ async def create_automation(
     Raises NotFoundError or DeniedError for the parent, NotFoundError for a connection or a
     webhook endpoint that the actor does not see, ConflictError for a key in use.
     """
+    await share_field_keys(work, actor.workspace_id)
     content = None
     if body.graph is not None:
         content = Content(_trigger(body.trigger, body.trigger_config), body.graph)

@@ -48,6 +48,8 @@ class RunnableVersion(Protocol):
     checksum: str
     trigger_config: JsonObject
     node_count: int
+    rewrites: int
+    """The number of times its automation was rewritten, when it was read."""
 
 
 class _FrozenVersion(RunnableVersion, Protocol):
@@ -197,6 +199,7 @@ def _version(
             automation.c.label,
             automation.c.enabled,
             automation.c.canary,
+            automation.c.rewrites,
             automation_version.c.id.label("version_id"),
             automation_version.c.version,
             checksum.label("checksum"),
@@ -269,6 +272,21 @@ DORMANT = (
 )
 """The versions that triggers would start, with what `dormancy` asks for."""
 _DORMANT = PreparedStatement(_of_one(DORMANT), _DormantVersion)
+
+
+_this = automation.c.id == sa.bindparam("automation_id", type_=automation.c.id.type)
+_is_rewritten = automation.c.rewrites != sa.bindparam("rewrites", type_=automation.c.rewrites.type)
+# The lock is the one that the foreign key of the run takes. A rename with all that names the field
+# holds the row alone: this waits for its commit, and then finds that the version is another one.
+AS_READ = (
+    sa.select(sa.literal(True).label("as_read"))
+    .where(_this, ~_is_rewritten)
+    .with_for_update(read=True, key_share=True)
+    .cte("as_read")
+)
+"""One row if the automation was not rewritten since the version was read."""
+REWRITTEN = sa.select(sa.literal(True).label("rewritten")).where(_this, _is_rewritten)
+"""One row if it was."""
 
 
 async def _read(

@@ -52,6 +52,7 @@ class Automation(SQLModel, table=True):
         sa_column_kwargs=sealed(lambda row: webhook_secret_place(row.id)),
     )
     previous_webhook_secret_until: datetime | None = Field(default=None, sa_type=Timestamp)
+    rewrites: int = Field(default=0, sa_column_kwargs={"server_default": sa.text("0")})
     canary: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
     next_run_at: datetime | None = Field(default=None, sa_type=Timestamp)
     skipped_fires: int = Field(default=0, sa_column_kwargs={"server_default": sa.text("0")})

@@ -21,6 +21,7 @@ from models.automation.automations.tables import automation, automation_graph, a
 from models.content.items.joins import live_item_of
 from models.core.access.rules import Actor, Level, level_on
 from models.core.base import Id, JsonObject
+from models.core.keys import share_field_keys
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, PlatformError, ValidationError
 from runtime.ids import new_id
@@ -72,6 +73,7 @@ class Content:
 
 async def lock(work: UnitOfWork, actor: Actor, automation_id: Id) -> LockedAutomation:
     """The automation, its row locked. Raises NotFoundError."""
+    await share_field_keys(work, actor.workspace_id)
     row = await work.one(
         sa.select(
             automation.c.id,
@@ -275,7 +277,7 @@ async def _open_draft(
     await _point(work, owner)
 
 
-async def _point(work: UnitOfWork, owner: LockedAutomation) -> None:
+async def _point(work: UnitOfWork, owner: LockedAutomation, **others: object) -> None:
     await work.execute(
         sa.update(automation)
         .where(automation.c.id == owner.id)
@@ -284,6 +286,7 @@ async def _point(work: UnitOfWork, owner: LockedAutomation) -> None:
             published_version_id=owner.published_version_id,
             last_version=owner.last_version,
             updated_at=owner.changed_at(work.now),
+            **others,
         )
     )
 
@@ -307,14 +310,13 @@ async def rewrite(
     """Replace the content of a version by one that executes alike, such as with a renamed field.
 
     The open draft is edited in place. The published version is archived, and a new one with the
-    note is published, even if another reference of it is broken.
+    note is published, even if another reference of it is broken. `rewrites` counts both.
     """
     checksum = await work.scalar(
         sa.select(automation_version.c.checksum).where(automation_version.c.id == version_id)
     )
-    graph = content.graph.to_json()
-    stored = (actor.workspace_id, owner.id, checksum, content.trigger_config, graph)
-    new_checksum = await graphs.store_like(work, *stored)
+    parts = (checksum, content.trigger_config, content.graph.to_json())
+    new_checksum = await graphs.store_like(work, actor.workspace_id, owner.id, *parts)
     if version_id == owner.draft_version_id:
         await work.execute(
             sa.update(automation_version)
@@ -340,4 +342,4 @@ async def rewrite(
                 published_at=work.now,
             )
         )
-    await _point(work, owner)
+    await _point(work, owner, rewrites=automation.c.rewrites + 1)

@@ -19,6 +19,7 @@ import structlog
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
+from models.automation.automation_runs.acceptance import RewrittenError
 from models.automation.automations.rules.language.filters import Asked
 from models.automation.automations.rules.triggers.kinds import TriggerKind, subject_of
 from models.automation.inbox import rules as inbox_rules
@@ -228,7 +229,7 @@ async def _answer_all(
                 # Nothing of the batch is done: it is dispatched again.
                 raise
             # A failure of one automation must not keep the others from answering.
-            if is_conflict(error):
+            if is_conflict(error) or isinstance(error, RewrittenError):
                 log.warning("an event is answered later", automation_id=automation_id)
             else:
                 log.exception("an event was not answered", automation_id=automation_id)
@@ -472,7 +473,7 @@ async def start_debounced_runs(work: UnitOfWork) -> int:
             if is_connection_lost(error):
                 raise
             automation_id = str(row.automation_id)
-            if is_conflict(error):
+            if is_conflict(error) or isinstance(error, RewrittenError):
                 log.warning("a debounced change is answered later", automation_id=automation_id)
             else:
                 log.exception("a debounced change was not answered", automation_id=automation_id)

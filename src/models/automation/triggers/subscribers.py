@@ -18,6 +18,8 @@ from models.automation.automations.queries import authors_of, item_of_automation
 from models.automation.automations.rules.triggers import kinds as trigger_kinds
 from models.automation.inbox.rules import EventOutcome, Judgement
 from models.core.base import Id, JsonObject
+from models.core.expressions.rules.typed_reads import KeyOf, ListOf, Struct, record_of, with_key
+from models.core.references.rules import Subject
 from models.data.fields.rows import find_fields
 from models.data.fields.rules.fields import FieldSpecs
 from models.messages.events import store as event_store
@@ -26,6 +28,7 @@ from models.messages.notification_preferences import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
+from runtime.errors import ConflictError
 from runtime.postgresql.schema import Timestamp, same_workspace, table_of
 from runtime.postgresql.statements import PreparedStatement
 
@@ -58,6 +61,55 @@ class DebouncedChange(SQLModel, table=True):
 
 
 debounced_change = table_of(DebouncedChange)
+
+MOST_QUEUED = 1_000
+"""Changes in the queue of a database that a rename gives the new key."""
+
+
+class ManyQueuedError(ConflictError):
+    """Many changes of a database have not been answered yet."""
+
+    advice = "Try again when the automations have answered them."
+
+    def __init__(self) -> None:
+        super().__init__(f"More than {MOST_QUEUED:,} changes of records wait for automations.")
+
+
+async def rename_in_queue(work: UnitOfWork, subject: Subject, workspace_id: Id, key: str) -> None:
+    """Give events and debounced changes of a database the new key of a field.
+
+    They are locked before any automation, as who dispatches them does. Raises ManyQueuedError.
+    """
+    types = Struct(
+        {
+            **dict.fromkeys(("record", "before"), record_of(subject.id)),
+            "changedKeys": ListOf(KeyOf(subject.id)),
+            "fieldKey": KeyOf(subject.id),
+        }
+    )
+    events = event_store.trigger_event
+    for table, column in (
+        (events, events.c.payload),
+        (debounced_change, debounced_change.c.change),
+    ):
+        places = list(table.primary_key.columns)
+        of_database = (
+            table.c.workspace_id == workspace_id,
+            column["record"]["databaseId"].astext == subject.id,
+        )
+        queued = await work.rows(
+            sa.select(*places, column.label("queued"))
+            .where(*of_database)
+            .order_by(*places)
+            .limit(MOST_QUEUED + 1)
+            .with_for_update()
+        )
+        if len(queued) > MOST_QUEUED:
+            raise ManyQueuedError
+        for row in queued:
+            this = (one == row._mapping[one.name] for one in places)
+            renamed = with_key(row.queued, types, subject.id, subject.key, key)
+            await work.execute(sa.update(table).where(*this).values({column: renamed}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Literal, Protocol
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import Insert
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import Field, SQLModel
 
@@ -309,25 +310,32 @@ _THIS = (
     _receipt.automation_id == _AUTOMATION_ID,
     _receipt.key_hash == sa.bindparam("key_hash", type_=sa.LargeBinary),
 )
-_NEW = upsert(webhook_receipt).values(
-    automation_id=_AUTOMATION_ID,
-    key_hash=sa.bindparam("key_hash", type_=sa.LargeBinary),
-    workspace_id=sa.bindparam("workspace_id", type_=_receipt.workspace_id.type),
-    run_id=sa.bindparam("subject_id", type_=_receipt.run_id.type),
-    expires_at=sa.bindparam("expires_at", type_=Timestamp),
-)
-_CLAIM_KEY = _NEW.on_conflict_do_update(
-    index_elements=["automation_id", "key_hash"],
-    set_={"run_id": _NEW.excluded.run_id, "expires_at": _NEW.excluded.expires_at},
-    where=_receipt.expires_at <= _NOW,
-)
-"""Inserting a key that another call has taken waits for the commit of that call."""
+_VALUES = {
+    "automation_id": _AUTOMATION_ID,
+    "key_hash": sa.bindparam("key_hash", type_=sa.LargeBinary),
+    "workspace_id": sa.bindparam("workspace_id", type_=_receipt.workspace_id.type),
+    "run_id": sa.bindparam("subject_id", type_=_receipt.run_id.type),
+    "expires_at": sa.bindparam("expires_at", type_=Timestamp),
+}
 
 
-_CLAIMED = _CLAIM_KEY.returning(_receipt.run_id).cte("claimed")
-_ALWAYS = sa.select(sa.literal(True).label("always")).cte("claimed")
+def _claiming(new: Insert) -> Insert:
+    """Insert a key; where another call has taken it, this waits for the commit of that call."""
+    return new.on_conflict_do_update(
+        index_elements=["automation_id", "key_hash"],
+        set_={"run_id": new.excluded.run_id, "expires_at": new.excluded.expires_at},
+        where=_receipt.expires_at <= _NOW,
+    )
+
+
+_as_read = sa.select(*_VALUES.values()).select_from(runnable_versions.AS_READ)
+_CLAIMED = (
+    _claiming(upsert(webhook_receipt).from_select(list(_VALUES), _as_read))
+    .returning(_receipt.run_id)
+    .cte("claimed")
+)
 _ACCEPT_NEW, _ACCEPT_EVERY = (
-    keeping_start(acceptance.accepting_free(one)) for one in (_CLAIMED, _ALWAYS)
+    keeping_start(acceptance.accepting_free(one)) for one in (_CLAIMED, runnable_versions.AS_READ)
 )
 """A run, its start and the kept call, with and without a key."""
 
@@ -352,7 +360,7 @@ async def _accepted_at_once(database: Database, call: _Call) -> WebhookReceiptBo
     return _started(call.run_id)
 
 
-_CLAIM = PreparedStatement(_CLAIM_KEY)
+_CLAIM = PreparedStatement(_claiming(upsert(webhook_receipt).values(_VALUES)))
 _EARLIER = PreparedStatement(
     sa.select(_receipt.run_id, RUN.status)
     .outerjoin(_run, sa.and_(_is_its_run, RUN.workspace_id == _receipt.workspace_id))
@@ -369,7 +377,9 @@ async def _judged(work: UnitOfWork, call: _Call) -> tuple[WebhookReceiptBody, Ju
         return earlier, Judgement(EventOutcome.DUPLICATE, earlier.run_id)
     hook = call.hook
     actor = automation_actor(hook.workspace_id, hook.automation_id)
-    accepted: acceptance.Accepted = await acceptance.accept(work, actor, hook.version, call.request)
+    accepted: acceptance.Accepted = await acceptance.accept_live(
+        work, actor, hook.version, call.request
+    )
     if not accepted.skipped:
         return _started(accepted.run_id), accepted.judgement
     if claim:

@@ -18,6 +18,7 @@ from models.content.surfaces.rules.tree import PlannedBlock, json_size
 from models.content.surfaces.shapes import MAX_BLOCKS
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
+from models.core.keys import share_field_keys
 from models.core.problems import an
 from models.core.values import InvalidValueError, check_storable
 from models.messages.notification_preferences import NotificationKind
@@ -58,6 +59,9 @@ async def hold_surface(
         of=queries.Surface,
     )
     queries.require_scope(actor, row.kind, scope)
+    if row.kind is SurfaceKind.DASHBOARD:
+        # Its widgets name fields.
+        await share_field_keys(work, actor.workspace_id)
     return row
 
 

@@ -22,6 +22,7 @@ from models.content.surfaces.rules.contents import SurfaceKind
 from models.core.access.rules import Actor, Principal, PrincipalType, Role, Scope
 from models.core.base import Id, JsonObject, deferred_adapter
 from models.core.bundles import USER, BundleKind, ImportTarget, Row, Stage, shape_problem
+from models.core.keys import share_field_keys
 from models.core.problems import located, refusal
 from models.data.fields.commands import of_live_databases
 from models.data.fields.queries import load_schema, require_edit
@@ -184,6 +185,7 @@ async def _insert_form(
     work: UnitOfWork, actor: Actor, item_id: Id, form_id: Id, body: shapes.CreateForm, path: str
 ) -> None:
     await require_edit(work, actor, body.database_id, _EDIT_NEEDED)
+    await share_field_keys(work, actor.workspace_id)
     schema = await load_schema(work, actor.workspace_id, body.database_id)
     form_fields = default_fields(schema.fields) if body.fields is None else body.fields
     check_fields(form_fields, schema.fields, work.now, path=path)
@@ -214,6 +216,7 @@ async def update_form(
     Raises `NotFoundError`, `DeniedError` without edit access to the form's database,
     `ValidationError` below `fields`, `ConflictError` for a form changed since.
     """
+    await share_field_keys(work, actor.workspace_id)
     conditions = (queries.form.c.workspace_id == actor.workspace_id, queries.form.c.id == form_id)
     row = await work.one(
         sa.select(queries.form).where(*conditions).with_for_update(key_share=True),

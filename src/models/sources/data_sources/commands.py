@@ -13,7 +13,7 @@ from models.content.items import commands as item_commands
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.keys import PATTERN, reserve_key
+from models.core.keys import PATTERN, reserve_key, share_field_keys
 from models.core.problems import nearest_known, read_part, refuse
 from models.core.schedules.commands import follow
 from models.core.values import next_updated_at
@@ -44,6 +44,7 @@ async def create_data_source(
     without edit access to the target, `ValidationError`, `ConflictError` for a key in use, and
     what `check_parent` raises.
     """
+    await share_field_keys(work, actor.workspace_id)
     await item_commands.check_parent(work, actor, body.parent_item_id)
     await _check_target(work, actor, body.target_database_id)
     config = await checked_config(work, actor, body.kind, body.config)
@@ -90,6 +91,7 @@ async def update_data_source(
     Raises what `create_data_source` raises, and `ConflictError` when the data source is no longer
     the one that was read.
     """
+    await share_field_keys(work, actor.workspace_id)
     row = await queries.find_data_source(work, actor.workspace_id, data_source_id)
     if "target_database_id" in body.model_fields_set and body.target_database_id is None:
         raise errors.ValidationError.at("targetDatabaseId", "A data source always has a target.")

@@ -18,7 +18,7 @@ from models.automation.triggers.dispatch import answer_events
 from models.content.items.queries import seen_before_trash
 from models.core.access.rules import MANAGERS, Actor, Principal, Role, Scope
 from models.core.base import Id, JsonObject
-from models.data.records.tables import record
+from models.data.records.queries import RECORD
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.webhook_endpoints.deliveries import has_endpoints, wanted_events
 from models.workspace.changes import differences as change_differences
@@ -100,12 +100,12 @@ _UNREAD: JsonObject = {}
 _shown = (*change_differences.REPORTED["record"].columns, change_differences.IN_TRASH)
 _RECORDS = PreparedStatement(
     sa.select(
-        record.c.id,
+        RECORD.id,
         sa.func.jsonb_build_object(
-            *chain.from_iterable((sa.text(f"'{name}'"), record.c[name]) for name in _shown),
+            *chain.from_iterable((sa.text(f"'{name}'"), RECORD[name]) for name in _shown),
             type_=JSONB,
         ).label("content"),
-    ).where(record.c.id == sa.func.any(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid)))),
+    ).where(RECORD.id == sa.func.any(sa.bindparam("ids", type_=sa.ARRAY(sa.Uuid)))),
 )
 
 
@@ -231,9 +231,9 @@ async def _changes_for(
 
 
 async def _read_records(work: UnitOfWork, rows: Iterable[_Written]) -> None:
-    """Give records what they are now: only what they were is captured.
+    """Give records their present values: only the former ones are captured.
 
-    New ones differ anyway, so only those that may be listed are read.
+    A new record differs in any case, so only the new records that may be listed are read.
     """
     unread = [row for row in rows if row.source == "record" and row.after == _UNREAD]
     new = islice((row for row in unread if row.before is None), MOST_RESOURCES)

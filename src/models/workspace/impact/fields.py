@@ -8,9 +8,11 @@ from typing import Any
 from models.automation.actions.store import rewrite_config
 from models.automation.automation_runs.open_runs import NotWaitingError, move_waiting_runs
 from models.automation.automations.commands import rewrite_version
+from models.automation.triggers.subscribers import rename_in_queue
 from models.content.surfaces.commands import rewrite_block
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.keys import own_field_keys
 from models.core.references import rules as reference_rules
 from models.data.databases.field_changes import hold_field, rename_key
 from models.data.databases.shapes import DatabaseDetail, RenameField
@@ -152,6 +154,7 @@ async def rename_field(
     ConflictError while a canary or other open runs name it, and without `rewrite` while anything
     does.
     """
+    await own_field_keys(work, actor.workspace_id)
     spec = await hold_field(work, actor, database_id, field_id)
     if spec.key != body.key:
         sought = reference_rules.Sought(
@@ -159,6 +162,7 @@ async def rename_field(
         )
         namings = [one for one in await namings_of(work, actor, sought) if not one.reference.by_id]
         _check(namings, rewrite=body.rewrite)
+        await rename_in_queue(work, sought.subject, actor.workspace_id, body.key)
         await rename_key(work, actor, database_id, spec, body.key)
         note = f"The field {spec.key} was renamed to {body.key}."
         for definition, references in _by_definition(namings):
