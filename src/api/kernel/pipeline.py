@@ -78,7 +78,8 @@ async def _answered(operation: Operation, scope: Scope, receive: Receive) -> Res
     if request.quota is not None:
         response.headers.update(request.quota.headers())
     if request.caller is not None:
-        request.is_safe |= operation.access.safe or request.is_dry_run
+        keeps_nothing = request.is_dry_run and not request.is_proposal
+        request.is_safe |= operation.access.safe or keeps_nothing
         log_request(request, response.status_code, start)
     if response.status_code < HTTPStatus.BAD_REQUEST:
         response.headers.update(deprecation_headers(request.deprecated))

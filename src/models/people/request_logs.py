@@ -75,7 +75,8 @@ class RequestLogBody(Shape):
 class AuditEntryBody(Shape):
     """A write request, or a refused one, with the user who sent it or owns the API key.
 
-    `status` and `error` have the result. Dry runs are not listed, so `dryRun` is false.
+    `status` and `error` have the result. `dryRun` is true for a proposal, which changes nothing
+    until it is applied. Other dry runs are not listed.
     """
 
     id: Id

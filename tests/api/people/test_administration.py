@@ -79,6 +79,22 @@ async def test_the_audit_log_leaves_out_what_changes_nothing(client: Client, spa
     assert (entries[0]["method"], entries[0]["path"]) == ("PATCH", path)
 
 
+async def test_a_proposal_is_audited_as_one(client: Client, space: Space) -> None:
+    body = {"label": "Goods", "fields": []}
+    database = read(await client.post(f"{space.path}/databases", json=body), 201)
+    before = len((await audit(client, space, 1))["entries"])
+    place = f"/v1/databases/{database['id']}/records"
+    for prefer in ("dry-run", "propose"):
+        answer = await client.post(place, json={"title": "Bolt"}, headers={"Prefer": prefer})
+        assert answer.is_success, answer.text
+    read(await client.post(place, json={"title": "Nut"}), 201)
+    entries = (await audit(client, space, before + 2))["entries"]
+    assert [(one["path"], one["status"], one["dryRun"]) for one in entries[:2]] == [
+        (place, 201, False),
+        (place, 202, True),
+    ]
+
+
 async def test_usage_counts_what_a_workspace_holds_and_does(client: Client, space: Space) -> None:
     database = read(await client.post(f"{space.path}/databases", json={"label": "Goods"}), 201)
     place = f"/v1/databases/{database['id']}/records"

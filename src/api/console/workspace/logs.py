@@ -86,9 +86,12 @@ def _event(
         return f"sent {entry.method} {entry.path}", "unknown"
     operation, values = found
     succeeded = entry.status < _REFUSED
-    sentence = in_words(
-        phrase_of(operation), _target(operation, values, labels), succeeded=succeeded
-    )
+    is_proposed = succeeded and entry.dry_run
+    succeeded = succeeded and not is_proposed
+    target = _target(operation, values, labels)
+    sentence = in_words(phrase_of(operation), target, succeeded=succeeded)
+    if is_proposed:
+        sentence = sentence.replace("tried to", "proposed to", 1)
     role = _new_role(entry, values.get("userId"), roles) if succeeded else None
     return sentence if role is None else f"{sentence} to {role.capitalize()}", name_of(operation)
 

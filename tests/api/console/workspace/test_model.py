@@ -59,6 +59,7 @@ async def test_the_audit_log_is_read_in_sentences(
     await client.get(f"{space.path}/automations")
     await client.post(f"{space.path}/{HOSTILE}", json={})
     await client.patch(space.path, json={"name": "Renamed"})
+    await client.patch(space.path, json={"name": "Other"}, headers={"Prefer": "propose"})
     await client.patch(f"{space.path}/members/{bo}", json={"role": "editor"})
     await client.patch(f"{space.path}/members/{bo}", json={"role": "emperor"})
     await posted(owner, settings_of(space), settings_of(space), {"name": "", "slug": "x"})
@@ -73,6 +74,7 @@ async def test_the_audit_log_is_read_in_sentences(
         f"{names[0]} tried to change the role of {names[1]}",
         f"{names[0]} updated the workspace",
         f"{names[0]} tried to update the workspace",
+        f"{names[0]} proposed to update the workspace",
         "published the automation “Orders",
     ):
         assert sentence in plain, plain
