@@ -182,8 +182,8 @@ async def test_runs_in_line_for_a_slot_are_moved(engine: Engine, goods: Listenin
         assert "cost" in by_node(run)["add"].output["record"]["data"]
 
 
-async def refused(engine: Engine, goods: Listening, place: tuple[Id, Id]) -> None:
-    with pytest.raises(ConflictError, match="not all of them wait"):
+async def refused(engine: Engine, goods: Listening, place: tuple[Id, Id], reason: str) -> None:
+    with pytest.raises(ConflictError, match=rf"The run {place[1]} {reason}\. Wait until"):
         await rename(engine, goods)
     await engine.cancel(*place)
 
@@ -196,7 +196,7 @@ async def test_a_run_that_waits_in_a_loop_refuses(engine: Engine, goods: Listeni
         asking(boss),
         edges=[("read", "each"), ("each", "ask", "item")],
     )
-    await refused(engine, goods, await waiting(engine, content))
+    await refused(engine, goods, await waiting(engine, content), "is in a loop")
 
 
 async def test_a_filter_of_an_awaited_event_refuses(engine: Engine, goods: Listening) -> None:
@@ -206,7 +206,8 @@ async def test_a_filter_of_an_awaited_event_refuses(engine: Engine, goods: Liste
         held("hear", "wait_event", {"eventKey": "paid", "filter": compared}),
         edges=[("read", "hear")],
     )
-    await refused(engine, goods, await waiting(engine, content))
+    reason = "waits for an event whose filter names the field"
+    await refused(engine, goods, await waiting(engine, content), reason)
 
 
 async def test_a_run_with_values_of_its_caller_refuses(engine: Engine, goods: Listening) -> None:
@@ -218,4 +219,4 @@ async def test_a_run_with_values_of_its_caller_refuses(engine: Engine, goods: Li
             .where(automation_run.c.id == place[1])
             .values(options={"scope": {"trigger": {"record": {"data": {"price": 7}}}}})
         )
-    await refused(engine, goods, place)
+    await refused(engine, goods, place, "has values of another run, of its caller or of a test")

@@ -264,7 +264,7 @@ async def move_waiting_runs(work: UnitOfWork, actor: Actor, sought: Sought, key:
         try:
             new = rewritten({"triggerConfig": config, "graph": content}, places, key)
         except UnknownPlaceError:
-            raise NotWaitingError from None
+            raise NotWaitingError(graph, "has an expression that cannot be rewritten") from None
         parts = (graph.checksum, new["triggerConfig"], new["graph"])
         checksum = await store_like(work, actor.workspace_id, graph.automation_id, *parts)
         types = graph_references.stored_types(config, content, forms)
@@ -278,8 +278,11 @@ async def move_waiting_runs(work: UnitOfWork, actor: Actor, sought: Sought, key:
 class NotWaitingError(ConflictError):
     """An open run names the field and does more than wait, or there are too many of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, graph: references.FoundGraph, reason: str, run_id: Id | None = None) -> None:
         super().__init__("Open runs use the field and are not only waiting. Wait until they end.")
+        self.automation_id = graph.automation_id
+        self.run_id = run_id
+        self.reason = reason
 
 
 async def _hold(
@@ -291,8 +294,11 @@ async def _hold(
     node may wait for records that this transaction changes.
     """
     has_others = _run.options.has_any(sa.literal(_OTHER_VALUES, ARRAY(sa.Text)))
-    waits = sa.and_(_run.status != rules.RunStatus.RUNNING, ~has_others)
-    statement = sa.select(_run.id, waits.label("waits")).where(
+    reason = sa.case(
+        (has_others, _OTHERS),
+        (_run.status == rules.RunStatus.RUNNING, _BUSY),
+    )
+    statement = sa.select(_run.id, reason.label("reason")).where(
         _run.automation_id == graph.automation_id,
         _run.automation_version_id == graph.version_id,
         _run.graph_checksum == graph.checksum,
@@ -303,13 +309,25 @@ async def _hold(
     run_ids = [run.id for run in runs]
     rests = sa.and_(_node.status == rules.NodeStatus.WAITING, _node.node_kind.in_(_RESTING))
     reads = sa.and_(_node.node_kind == NodeKind.WAIT_EVENT, _node.node_id.in_(nodes))
-    busy = sa.select(_node.run_id).where(
+    loops = _node.node_kind == NodeKind.FOR_EACH
+    why = sa.case((reads, _FILTERS), (loops, _LOOPS), else_=_BUSY).label("reason")
+    busy = sa.select(_node.run_id.label("id"), why).where(
         _node.run_id.in_(run_ids), _node.status.in_(rules.OPEN_NODE), sa.or_(~rests, reads)
     )
-    all_wait = len(runs) >= graph.runs and all(run.waits for run in runs)
-    if not all_wait or await work.first(busy) is not None:
-        raise NotWaitingError
+    refusing = next((run for run in runs if run.reason), None) or await work.first(busy)
+    if refusing is not None:
+        raise NotWaitingError(graph, refusing.reason, refusing.id)
+    if len(runs) < graph.runs:
+        raise NotWaitingError(graph, _MANY if graph.runs > MOST_RUNS else _LOCKED)
     return run_ids
+
+
+_OTHERS = "has values of another run, of its caller or of a test"
+_BUSY = "executes a node"
+_FILTERS = "waits for an event whose filter names the field"
+_LOOPS = "is in a loop"
+_LOCKED = "has a run that is about to execute a node"
+_MANY = f"has more than {MOST_RUNS:,} open runs"
 
 
 class _Renaming:

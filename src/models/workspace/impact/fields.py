@@ -181,12 +181,21 @@ async def _move_runs(
     """Move open runs that name the field. Raises ConflictError unless all of them wait."""
     try:
         await move_waiting_runs(work, actor, sought, key)
-    except NotWaitingError:
+    except NotWaitingError as error:
         runs = [one for one in namings if one.definition.runs]
         raise ConflictError(
-            f"Open runs use the field, and not all of them wait: {_listed(runs)}."
-            " Wait until they end."
+            f"Open runs use the field, and not all of them can be moved: {_listed(runs)}."
+            f"{_refusing(error, runs)} Wait until they end, or cancel them."
         ) from None
+
+
+def _refusing(error: NotWaitingError, runs: Sequence[Naming]) -> str:
+    """The first run that cannot be moved and the reason, for a caller who sees its automation."""
+    for one in runs:
+        if one.seen and one.definition.id == error.automation_id:
+            subject = one.definition.label if error.run_id is None else f"The run {error.run_id}"
+            return f" {subject} {error.reason}."
+    return ""
 
 
 def _check(namings: Sequence[Naming], *, rewrite: bool) -> None:
