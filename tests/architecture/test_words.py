@@ -62,20 +62,22 @@ def script_texts() -> Iterator[Text]:
 
 
 _SAID = re.compile(
-    r"(?:\b(?:say|fail|Error|Refused)\((?:[\w.]+, )?|problem(?:\.value)? = )"
+    r"(?:\b(?:say|fail|Error|Refused)\((?:[\w.]+, )?|problem(?:\.value)? = "
+    r"""|h\("p", \{ class: "(?:quiet|fault|problem)"[^}]*\}, )"""
     r"""(["`])((?:(?!\1).)*)\1"""
 )
 _ELEMENT = re.compile(
     r"<(p|span|div)\b[^>]*"
-    r"""(?:class="(?:notice|alert|fault|problem)[^"]*"|role="(?:status|alert)")[^>]*>(.*?)</\1>"""
+    r"""(?:class="(?:notice|alert|fault|problem|calm|quiet)(?: [^"]*)?"|role="(?:status|alert)")"""
+    r"[^>]*>(.*?)</\1>"
 )
 _PLACES = re.compile(r"\$\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|\{\{.*?\}\}")
 
 
 def said_texts() -> Iterator[Text]:
-    """What pages say after an act: messages of scripts, and notices and alerts of templates.
+    """What pages say: messages of scripts, and notices, alerts and quiet lines of templates.
 
-    Values are an `X`; links after a sentence are labels.
+    Values and links are an `X`.
     """
     for path in sorted(SRC.rglob("*.js")):
         if path.parent.name == "static":
@@ -89,10 +91,9 @@ def said_texts() -> Iterator[Text]:
         content = path.read_text(encoding="utf-8")
         for found in _ELEMENT.finditer(content):
             for part in re.split(r"\{% *(?:elif|else|if|endif)[^%]*%\}", found[2]):
-                text = re.sub(r"\{\{ ?ui\.icon\(.*?\) ?\}\}|<a [^>]*>[^<]*</a>$", "", part.strip())
-                text = _PLACES.sub(
-                    "X", re.sub(r"<a [^>]*>[^<]*</a>(?=</)|<[^>]*>", "", text)
-                ).strip()
+                text = re.sub(r"\{\{ ?ui\.icon\(.*?\) ?\}\}", "", part)
+                text = re.sub(r"<[^>]*>", "", re.sub(r"<(a|button)\b[^>]*>.*?</\1>", "X", text))
+                text = _PLACES.sub("X", text).strip()
                 if text[:1].isupper():
                     yield _line(path, content, found.start()), text
 
@@ -175,8 +176,9 @@ def test_denied_words_are_seen() -> None:
 
 SENTENCE = re.compile(
     r"(?i:someone else)|[.!?] [A-Z“]"
-    r"|^(?:Enter|Choose|Select|Fix|Reload|Try|Press|Drop|Add|Open|Create|Use|Sign|Go|Import)\b"
-    r"|\b(?:is|are|was|were|has|have|can|cannot|must|will|could|does|do|keeps?|needs?|starts?"
+    r"|^(?:Enter|Choose|Select|Fix|Reload|Try|Press|Drop|Add|Open|Create|Use|Sign|Go|Import|Publish|Enable|See)\b"
+    r"|\b(?:is|are|was|were|has|have|can|cannot|must|will|could|does|do|keeps?|needs?"
+    r"|starts?|[Ss]yncs|stays?|wrote"
     r"|gets?|\w+n't)\b"
 )
 """Several sentences, an imperative, or a finite verb; else it is a state, as `Draft saved`."""
@@ -184,7 +186,7 @@ SENTENCE = re.compile(
 
 def ends_rightly(text: str) -> bool:
     """True for sentences with a full stop, and for states without one."""
-    if text.endswith(("X", "…", ":")):
+    if text.endswith(("X", "…", ":")) or text == "X.":
         return True
     has_stop = text.rstrip("”)").endswith((".", "!", "?"))
     return has_stop is (SENTENCE.search(text) is not None)

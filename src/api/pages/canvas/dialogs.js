@@ -103,7 +103,7 @@ const SHORTCUTS = [
   ["N or /", "Add a node"], ["S", "Add a note"], ["Enter", "Open the focused node, or edit the note"], ["Arrow keys", "Move between nodes"], ["Shift + arrow keys", "Move the selected nodes and notes"], ["Ctrl + arrow keys", "Resize the focused note"], ["Menu key, Shift + F10", "Open the menu of the focused node or note"],
   ["C", "Connections of the focused node"], ["A or +", "Add a node after the focused node"], ["D", "Disable or enable"], ["Delete", "Delete"], ["Ctrl + Z, Ctrl + Shift + Z", "Undo, redo"],
   ["Ctrl + C, Ctrl + X, Ctrl + V", "Copy, cut, paste"], ["Ctrl + D", "Duplicate"], ["Ctrl + A", "Select all"], ["Shift + drag", "Select several"],
-  ["Ctrl + scroll", "Zoom"], ["F", "Fit to screen"], ["L", "Tidy up"], ["Ctrl + Enter", "Add a node after the open one"], ["Escape", "Close a panel, or clear the selection"],
+  ["Ctrl + scroll", "Zoom"], ["F", "Fit to screen"], ["L", "Tidy up"], ["Ctrl + F", "Find in the JSON"], ["Ctrl + Enter", "Add a node after the open one"], ["Escape", "Close a panel, or clear the selection"],
 ];
 
 export const HelpDialog = {

@@ -82,7 +82,7 @@ const listing = (path, key, row, names = async () => ({})) => ({
     return () => {
       if (problem.value) return h("p", { class: "quiet" }, problem.value);
       if (!rows.value) return h("p", { class: "quiet" }, "Loading…");
-      if (rows.value.length === 0) return h("p", { class: "quiet" }, "None yet.");
+      if (rows.value.length === 0) return h("p", { class: "quiet" }, "None yet");
       return h("ul", { class: "widget-rows" }, rows.value.map((one) => h("li", { key: one.href }, [
         h("a", { href: one.href }, one.label), one.status ? h("span", { class: "badge plain", "data-status": one.status }, one.status.replaceAll("_", " ")) : null, one.at ? h("span", { class: "quiet" }, time.format(new Date(one.at))) : null,
       ])));
@@ -107,7 +107,7 @@ const Shortcut = {
   },
 };
 
-const Unknown = { props: ["block"], setup: () => () => h("p", { class: "quiet" }, "Shown on Home.") };
+const Unknown = { props: ["block"], setup: () => () => h("p", { class: "quiet" }, "Shown on Home") };
 
 export const WIDGETS = {
   chart: { label: "Chart", part: Drawn, size: [6, 7] }, number: { label: "Number", part: Drawn, size: [3, 3] }, view: { label: "View of a database", part: List, size: [6, 7] },

@@ -119,7 +119,7 @@ export const PasteDialog = {
           h("thead", null, h("tr", null, ["Row", "Field", "Value", "Reason"].map((name) => h("th", { key: name, scope: "col" }, name)))),
           h("tbody", null, misfits.slice(0, SHOWN).map((one, at) => h("tr", { key: at }, [h("td", null, one.row), h("td", null, one.field), h("td", { class: "misfit-text" }, one.text), h("td", null, one.problem)]))),
         ])),
-        misfits.length > SHOWN ? h("p", { class: "quiet" }, `Showing the first ${SHOWN}.`) : null,
+        misfits.length > SHOWN ? h("p", { class: "quiet" }, `Showing the first ${SHOWN}`) : null,
         h("div", { class: "buttons" }, [
           h("button", { type: "button", class: "button", onClick: () => dialog.value.close() }, "Cancel"),
           h("button", { type: "button", class: "button primary", disabled: !isAny, autofocus: true, onClick: () => { emit("paste"); dialog.value.close(); } }, "Paste the rest"),

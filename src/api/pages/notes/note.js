@@ -155,7 +155,7 @@ function start() {
   createApp({
     render: () => [
       h(BlockList, { page, blocks: page.state.blocks }),
-      page.canWrite ? h("button", { type: "button", class: "note-more", onClick: write }, page.state.blocks.length === 0 ? "Write something…" : "Add a block") : page.state.blocks.length === 0 ? h("p", { class: "quiet" }, "No content yet.") : null,
+      page.canWrite ? h("button", { type: "button", class: "note-more", onClick: write }, page.state.blocks.length === 0 ? "Write something…" : "Add a block") : page.state.blocks.length === 0 ? h("p", { class: "quiet" }, "No content yet") : null,
       page.menu.render(), h(StyleBar, { page }), h(Dialogs),
     ],
   }).mount(body);

@@ -207,7 +207,7 @@ const DatabaseView = {
             h("td", { class: "main" }, h("a", { href: `/records/${record.id}` }, record.title || "Untitled")), ...columns.map((field) => h("td", { key: field.key }, shownValue(field, valueOf(record, field)))),
           ]))),
         ])),
-        records.length === 0 ? h("p", { class: "quiet" }, "No records.") : isCut ? h("a", { href: address, class: "quiet" }, "View all") : null,
+        records.length === 0 ? h("p", { class: "quiet" }, "No records") : isCut ? h("a", { href: address, class: "quiet" }, "View all") : null,
       ]);
     };
   },
@@ -217,7 +217,7 @@ const Contents = {
   props: ["page", "block"],
   setup: (props) => () => {
     const heads = [...walk(props.page.tree.blocks)].filter((one) => one.kind.startsWith("heading_") && textOf(one.content.text));
-    if (heads.length === 0) return h("p", { class: "quiet" }, "No headings yet.");
+    if (heads.length === 0) return h("p", { class: "quiet" }, "No headings yet");
     return h("nav", { class: "note-contents", "aria-label": "Table of contents" }, heads.map((one) => h("a", {
       key: one.id, "data-level": one.kind.at(-1), href: `#${one.id}`,
       onClick: (event) => { event.preventDefault(); document.querySelector(`[data-block="${one.id}"]`)?.scrollIntoView({ block: "start" }); props.page.focus({ id: one.id, at: Infinity }); },

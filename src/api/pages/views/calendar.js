@@ -220,7 +220,7 @@ const viewOf = (isTimeline) => ({
           ]),
           ...(calendar.isHourly ? hourGrid(calendar, first, events, given) : weeks.map((week) => weekRow(calendar, week, events, given))),
         ])),
-        store.isCut ? h("p", { class: "quiet" }, `Showing the first ${store.records.length} records of this ${store.place.mode === "line" ? "month" : store.place.mode}.`) : null,
+        store.isCut ? h("p", { class: "quiet" }, `Showing the first ${store.records.length} records of this ${store.place.mode === "line" ? "month" : store.place.mode}`) : null,
         h("p", { class: "hidden", role: "status", "aria-live": "assertive" }, store.said),
         state.listed ? dayList(calendar, events) : null,
       ]);

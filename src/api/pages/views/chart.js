@@ -169,7 +169,7 @@ function view(store, drawing, size) {
   return h("figure", { class: "card chart-card", "data-type": chart.type }, [
     h("figcaption", null, caption),
     h("svg", { ref: drawing, viewBox: `0 0 ${size.join(" ")}`, role: "img", "aria-label": `${caption}. ${points.slice(0, 12).map(told).join("; ")}` }, chart.type === "pie" ? pie(points, told, size) : plotted(chart.type, points, told, size)),
-    isCut ? h("p", { class: "quiet" }, `Showing the first ${points.length} groups.`) : null,
+    isCut ? h("p", { class: "quiet" }, `Showing the first ${points.length} groups`) : null,
     table(points, [field?.label ?? "", figureName], shown),
   ]);
 }
