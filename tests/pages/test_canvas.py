@@ -313,6 +313,39 @@ async def test_nodes_are_dragged_and_connected_by_mouse(page: Page, person: Pers
 
 
 @pytest.mark.long
+async def test_a_node_that_is_dropped_into_a_loop_runs_in_it(page: Page, person: Person) -> None:
+    items = {"type": "trigger", "value": "lines"}
+    content = graph(
+        node("loop", "for_each", label="Each line", items=items),
+        node("mail", "transform", label="Mail", output={}),
+        node("lone", "transform", label="Lone", output={}),
+        edges=[("loop", "mail", "item")],
+    )
+    automation_id = await person.automation(content, publish=False)
+    await opened(page, person, automation_id)
+    await page.until("document.querySelectorAll('.step').length === 4")
+    at = await middle(page, face("lone"))
+    await drag(page, at, [at[0], at[1] - 40])
+    await saved(page)
+    assert await edges(person, automation_id) == [("loop", "mail", "item")]
+    inside = (
+        "(() => { const at = document.querySelector('.loop').getBoundingClientRect();"
+        " return [at.x + at.width / 2, at.bottom - 30]; })()"
+    )
+    await drag(page, await middle(page, face("lone")), await page.evaluate(inside))
+    await page.until("document.querySelector('.bars').innerText.includes('runs in the loop')")
+    await saved(page)
+    assert await edges(person, automation_id) == [
+        ("loop", "mail", "item"),
+        ("mail", "lone", "always"),
+    ]
+    # The place and the edge are one step.
+    await press(page, "Undo")
+    await saved(page)
+    assert await edges(person, automation_id) == [("loop", "mail", "item")]
+
+
+@pytest.mark.long
 async def test_nodes_are_inserted_duplicated_and_tidied_by_mouse(
     page: Page, person: Person
 ) -> None:

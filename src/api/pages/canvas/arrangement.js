@@ -228,6 +228,24 @@ export class Arrangement extends Edits {
   move(places, key = null) {
     if (places.size === 0) return;
     const isNotes = [...places.keys()].every(graph.isNote);
-    this.edit(graph.move(isNotes ? this.document.value : this.settled, places), key);
+    const moved = graph.move(isNotes ? this.document.value : this.settled, places);
+    this.edit(key === null && places.size === 1 ? this.looped(moved, ...places) : moved, key);
+  }
+
+  /** A node without edges that is dropped into the frame of a loop runs in it, after the nearest end of its body. */
+  looped(document, [id, { x, y }]) {
+    const isAlone = graph.nodeOf(document, id) && !graph.edgesOf(document).some((edge) => edge.from === id || edge.to === id);
+    const box = this.canvas.value.boxOf(id);
+    const loop = isAlone && this.canvas.value.loopAt({ x: x + box.width / 2, y: y + box.height / 2 });
+    if (!loop) return document;
+    const far = (one) => {
+      const other = this.canvas.value.boxOf(one);
+      return Math.hypot(other.x + other.width - x, other.y - y);
+    };
+    const [way] = loop.body.filter((one) => one !== id).sort((a, b) => far(a) - far(b)).flatMap((one) => this.waysOn(one));
+    if (!way) return document;
+    const { label = loop.id } = graph.nodeOf(document, loop.id);
+    this.say(`The node runs in the loop ${label}.`);
+    return graph.leave(graph.connect(document, { ...way.place.after, to: id }), id);
   }
 }

@@ -237,6 +237,12 @@ export const Canvas = {
       },
       boxOf: (id) => plan.value.boxes.get(id),
       boxes: () => plan.value.boxes,
+      /** The innermost loop whose frame has a place, with the nodes of its body; undefined outside of loops. */
+      loopAt: ({ x, y }) => {
+        const around = plan.value.groups.filter((one) => x > one.x && x < one.x + one.width && y > one.y && y < one.y + one.height);
+        const [inner] = around.sort((a, b) => a.width * a.height - b.width * b.height);
+        return inner && { id: inner.id, body: [...plan.value.bodies.get(inner.id)] };
+      },
       arranged: () => arranged(props.document, props.kinds),
       /** Bring a node into the part of the canvas that no panel covers, unless it is there. */
       show: async (id, covered = 0) => {
