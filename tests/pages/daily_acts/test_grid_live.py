@@ -88,3 +88,30 @@ async def test_a_field_that_others_delete_ends_its_editor_alone(table: Table) ->
     await table.choose(1, "title")
     await table.keys("Enter", "End", "!", "Enter")
     await table.shows(1, "title", "Item 1!")
+
+
+TWICE = """import('/pages/grid/records.js').then(async ({ Records }) => {
+  const gates = [];
+  const call = (method, path, body) => (body.limit === 1
+    ? Promise.resolve({ aggregates: { table_rows: 1 } })
+    : new Promise((done) => { gates.push(done); }));
+  const record = { id: 'a', title: 'A', data: {}, relations: {} };
+  const page = () => ({ records: [record], cursor: null });
+  const names = { titles: new Map() };
+  const records = new Records({ call, databaseId: 'd', query: {}, names });
+  const first = records.reload();
+  gates[0](page());
+  await first;
+  const [one, other] = [records.reload(), records.reload()];
+  gates[1](page());
+  await one;
+  const between = records.list.length;
+  gates[2](page());
+  await other;
+  return [between, records.list.length];
+})"""
+
+
+async def test_rows_stay_while_a_reload_takes_over_from_another(table: Table) -> None:
+    await table.open()
+    assert await table.page.evaluate(TWICE) == [1, 1]

@@ -72,7 +72,7 @@ export class Records {
 
   /** Read all anew; what is seen stays until the first window is there. */
   async reload(query = this.query) {
-    this.turn += 1;
+    const turn = (this.turn += 1);
     this.query = query;
     this.cursor = null;
     const old = this.list.length;
@@ -80,10 +80,12 @@ export class Records {
     const before = this.list;
     this.isFresh = true;
     await this.more();
+    // A later reload has taken over.
+    if (turn !== this.turn) return;
     if (this.isFresh && !this.state.problem) this.replace([]);
     this.isFresh = false;
     if (this.state.problem) this.replace(before);
-    while (this.list.length < Math.min(old, 5 * WINDOW) && !this.state.isDone && !this.state.problem) await this.more();
+    while (this.list.length < Math.min(old, 5 * WINDOW) && !this.state.isDone && !this.state.problem && turn === this.turn) await this.more();
   }
 
   replace(rows) {
