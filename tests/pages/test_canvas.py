@@ -333,7 +333,7 @@ async def test_a_node_that_is_dropped_into_a_loop_runs_in_it(page: Page, person:
         " return [at.x + at.width / 2, at.bottom - 30]; })()"
     )
     await drag(page, await middle(page, face("lone")), await page.evaluate(inside))
-    await page.until("document.querySelector('.bars').innerText.includes('runs in the loop')")
+    await page.until("document.querySelector('.bars').innerText.includes('a part of the loop')")
     await saved(page)
     assert await edges(person, automation_id) == [
         ("loop", "mail", "item"),

@@ -159,7 +159,7 @@ def marked(path: str) -> str:
     return f"{one(f'[data-path={json.dumps(path)}] .field-label .needed')} !== null"
 
 
-async def test_what_a_trigger_needs_is_marked_before_it_is_saved(
+async def test_required_keys_of_a_trigger_are_marked_before_it_is_saved(
     page: Page, person: Person
 ) -> None:
     database_id, _ = await orders(person)
@@ -190,7 +190,7 @@ async def test_what_a_trigger_needs_is_marked_before_it_is_saved(
     await page.until(f"{wrong}.join() === 'triggerConfig.filter'")
 
 
-async def test_what_is_needed_beside_a_choice_is_marked_with_it(page: Page, person: Person) -> None:
+async def test_a_key_that_a_choice_requires_is_marked_with_it(page: Page, person: Person) -> None:
     content = graph(node("check", "condition", label="Check", expression="true"))
     automation_id = await person.automation(content, publish=False)
     await opened(page, person, automation_id)

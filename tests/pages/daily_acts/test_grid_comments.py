@@ -117,7 +117,7 @@ HELD = (
 )
 
 
-async def test_what_is_typed_while_a_comment_is_sent_is_the_next_one(table: Table) -> None:
+async def test_a_text_typed_while_a_comment_is_sent_is_the_next_one(table: Table) -> None:
     await table.open()
     page = table.page
     await beside(table, 1)

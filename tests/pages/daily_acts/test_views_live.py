@@ -154,7 +154,7 @@ HELD = (
 """The answers to requests of a method come once they are let go."""
 
 
-async def test_what_is_changed_while_a_panel_is_saved_stays(page: Page, person: Person) -> None:
+async def test_changes_made_while_a_panel_is_saved_stay(page: Page, person: Person) -> None:
     database_id = await tasks(person)
     view_id = await view(person, database_id)
     await opened(page, person, database_id, view_id)

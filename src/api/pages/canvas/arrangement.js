@@ -245,7 +245,7 @@ export class Arrangement extends Edits {
     const [way] = loop.body.filter((one) => one !== id).sort((a, b) => far(a) - far(b)).flatMap((one) => this.waysOn(one));
     if (!way) return document;
     const { label = loop.id } = graph.nodeOf(document, loop.id);
-    this.say(`The node runs in the loop ${label}.`);
+    this.say(`The node is a part of the loop ${label} now.`);
     return graph.leave(graph.connect(document, { ...way.place.after, to: id }), id);
   }
 }
