@@ -91,9 +91,7 @@ def described(table: Table, options: ReadOptions, request: Describe) -> JsonObje
     )
     return {
         "headers": table.headers,
-        "sheetName": table.sheet_name,
-        "sheets": table.sheets,
-        "jsonPath": table.json_path,
+        **_facts(table),
         "columns": [
             asdict(column) for column in inferred_columns(headers, columns, request.row_keys)
         ],
@@ -102,7 +100,6 @@ def described(table: Table, options: ReadOptions, request: Describe) -> JsonObje
             for row in head
         ],
         "rowsRead": counter.count,
-        "stated": table.stated,
         "sampled": next(rows, None) is not None,
         "conventions": proposal.conventions.to_json(),
         "proposed": {
@@ -113,6 +110,16 @@ def described(table: Table, options: ReadOptions, request: Describe) -> JsonObje
         },
         "warning": table.note or (None if _has_values(columns) else _NO_VALUES),
         **formula_warning(table, range(len(table.headers))),
+    }
+
+
+def _facts(table: Table) -> JsonObject:
+    """The facts of a table that its rows do not tell."""
+    return {
+        "sheetName": table.sheet_name,
+        "sheets": table.sheets,
+        "jsonPath": table.json_path,
+        "stated": table.stated,
     }
 
 

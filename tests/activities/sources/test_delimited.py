@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from activities.sources.readers.opening import open_table
 from activities.sources.readers.table import Table
 from models.data.fields.rules.fields import FieldKind
+from models.data.record_exports.rules import csv_cell
 from models.sources.tabular.rules.columns import profiles
-from models.sources.tabular.rules.formats import Declared
+from models.sources.tabular.rules.formats import Conventions, Declared
 from models.sources.tabular.rules.options import ErrorKind, ReadOptions, SourceProblem, TableFormat
 
 ROWS = [("Nut, small", "1"), ("Bolt", "2")]
@@ -404,3 +405,28 @@ def test_bytes_that_are_no_text_are_not_read_as_one(
     tmp_path: Path, content: bytes, message: str, file_format: TableFormat
 ) -> None:
     assert message in problem(tmp_path / "file", content, format=file_format).message
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ('="007"', "007"),
+        ('"=""007"""', "007"),
+        ('="5"', "5"),
+        ('"=""a """"b"""""""', 'a "b"'),
+        ('=""', None),
+        ("=A1", "=A1"),
+        ('="a"&B1', '="a"&B1'),
+    ],
+)
+def test_a_formula_of_a_text_is_the_text(tmp_path: Path, written: str, read: str | None) -> None:
+    table = opened(tmp_path / "file", f"Code;Qty\n{written};1\nx;2\n", delimiter=";")
+    assert grid(table) == [["Code", "Qty"], [read, "1"], ["x", "2"]]
+    columns = profiles(table.headers, table.rows(), Conventions())
+    assert columns[0].kind is FieldKind.TEXT
+
+
+def test_a_text_that_looks_like_such_a_formula_comes_back_from_an_export(tmp_path: Path) -> None:
+    written = csv_cell('="007"').replace('"', '""')
+    table = opened(tmp_path / "file", f'Code\n"{written}"\n', delimiter=",")
+    assert grid(table) == [["Code"], ['="007"']]

@@ -544,3 +544,8 @@ async def test_a_path_leads_to_rows(fetch: Fetcher, path: str, value: Any, read:
         assert problem.kind is ErrorKind.MAPPING
     else:
         assert await fetch(answer, jsonPath=path) == read
+
+
+async def test_lines_that_are_lists_of_objects_are_rows(fetch: Fetcher) -> None:
+    lines = b'[{"n":1},{"n":2}]\n\n[{"n":3}]\n{"n":4}\n'
+    assert numbers(await fetch(reply(200, lines), format="ndjson")) == [1, 2, 3, 4]

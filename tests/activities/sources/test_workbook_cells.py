@@ -1,6 +1,7 @@
 """Cells of workbooks: the same as openpyxl reads them, and what calamine alone does not say."""
 
 import io
+import zipfile
 from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -236,7 +237,7 @@ def test_a_number_format_says_which_currency(code: str, currency: str | None) ->
     ("codes", "kind"),
     [
         (("[$€-407] #,##0", "[$€-2] #,##0.00"), FieldKind.CURRENCY),
-        (("[$€-407] #,##0", "[$$-409]#,##0"), FieldKind.NUMBER),
+        (("[$€-407] #,##0", "[$$-409]#,##0"), FieldKind.TEXT),
         (("[$€-407] #,##0", "0"), FieldKind.NUMBER),
     ],
 )
@@ -305,3 +306,74 @@ def test_a_formula_without_a_value_is_found_in_any_row(tmp_path: Path, written: 
     calculated = '<c r="B9001"><f>A2*2</f><v>4</v></c><c r="D9001" t="str"><f>""</f><v></v></c>'
     content = packed({SHEET: sheet(text("A1", "a"), *rows, last, calculated)})
     assert read(tmp_path / "file", content, header_row=1).uncalculated == {2}
+
+
+EURO, DOLLAR = '#,##0.00 "€"', "[$$-409]#,##0.00"
+
+
+@pytest.mark.parametrize(
+    ("codes", "kind", "shown"),
+    [
+        ((EURO, EURO), FieldKind.CURRENCY, (5, 7)),
+        ((EURO, DOLLAR), FieldKind.TEXT, ("5 €", "7 $")),
+        ((EURO, "0"), FieldKind.NUMBER, (5, 7)),
+        ((EURO, "0%"), FieldKind.NUMBER, (5, 7)),
+        ((DOLLAR, "00000"), FieldKind.TEXT, ("7 $", "00005")),
+    ],
+)
+@pytest.mark.parametrize("later", [False, True], ids=["first", "later"])
+def test_amounts_of_several_currencies_are_text(
+    tmp_path: Path, codes: tuple[str, str], kind: FieldKind, shown: tuple[Any, Any], later: bool
+) -> None:
+    values = (7, 5) if codes[0] == DOLLAR else (5, 7)
+    lines = [text("A2", "a") + number("B2", values[0], 1)]
+    # Rows beyond those whose formats are looked at first.
+    lines += [text(f"A{row}", "x" * 200) for row in range(3, 2_003)] if later else []
+    last = len(lines) + 2
+    lines.append(text(f"A{last}", "z") + number(f"B{last}", values[1], 2))
+    head = text("A1", "name") + text("B1", "price")
+    written_codes = [code.replace('"', "&quot;") for code in codes]
+    content = packed({SHEET: sheet(head, *lines), STYLES: styles(*written_codes)})
+    path = tmp_path / "file"
+    assert suggested(path, content) == {"name": FieldKind.TEXT, "price": kind}
+    table = read(path, content, header_row=1)
+    spec = FieldSpec(id=UUID(int=0), key="price", label="Price", kind=kind)
+    convert = converter(spec, Conventions())
+    found = [convert(row[1]) for row in table.rows() if row[1] is not None]
+    assert tuple(found) == shown
+
+
+TRANSITIONAL = "http://schemas.openxmlformats.org"
+
+
+def strict(content: bytes) -> bytes:
+    """The workbook as Excel saves a strict one, whose namespaces are others."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(written, "w") as new:
+        for name in old.namelist():
+            part = old.read(name).decode()
+            part = part.replace(f"{TRANSITIONAL}/spreadsheetml/2006", STRICT + "spreadsheetml")
+            part = part.replace(f"{TRANSITIONAL}/officeDocument/2006", STRICT + "officeDocument")
+            new.writestr(name, part)
+    return written.getvalue()
+
+
+STRICT = "http://purl.oclc.org/ooxml/"
+
+
+def test_a_strict_workbook_is_read_as_any_other(tmp_path: Path) -> None:
+    content = packed(
+        {
+            SHEET: sheet(
+                "".join(text(f"{letter}1", letter) for letter in "ABCD"),
+                number("A2", 0.5, 1)
+                + number("B2", 1147386954405658704)
+                + number("C2", 7, 2)
+                + '<c r="D2" t="e"><v>#N/A</v></c>',
+            ),
+            STYLES: styles("0%", "00000"),
+        }
+    )
+    found = cells(tmp_path / "file", strict(content))
+    assert found == cells(tmp_path / "file", content)
+    assert found[1] == [0.5, "1147386954405658704", "00007", ErrorCell("#N/A")]

@@ -152,6 +152,8 @@ _MARKUP = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)\b", re.IGNOREC
 _DELIMITERS = ",;\t|"
 _STATED = re.compile(r'("?)sep=([^\w\s"]|\t)\2*\1', re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"]+|"")*+"')
+_FORMULA_OF_TEXT = re.compile(r'="((?:[^"]|"")*)"')
+"""A text that Excel shall not read as a number, as many programs export it."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _END_OF_FILE = "\x1a"
 """The mark that DOS programs write behind the last line."""
@@ -227,7 +229,9 @@ def _cells(line: list[str]) -> table.Row:
 
 
 def _text(value: str) -> str:
-    """A cell without the apostrophe of an export, which says that it is a text."""
+    """A cell without what says that it is a text: the apostrophe of an export, or `="007"`."""
+    if quoted := _FORMULA_OF_TEXT.fullmatch(value):
+        return MarkedText(quoted[1].replace('""', '"'))
     text = csv_text(value) if value.startswith("'") else value
     return value if text == value else MarkedText(text)
 
@@ -360,7 +364,9 @@ def _as_wide(line: list[str], width: int) -> table.Row:
             table.refuse(f"A row has more than {width} cells: {', '.join(line)[:80]}…")
         line = line[:width]
     cells: list[Cell] = [
-        (_text(value) if value[0] == "'" else value) if value and not value.isspace() else None
+        (_text(value) or None if value[0] in "'=" else value)
+        if value and not value.isspace()
+        else None
         for value in line
     ]
     return cells + [None] * (width - len(cells)) if len(cells) < width else cells

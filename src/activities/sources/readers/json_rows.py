@@ -55,7 +55,7 @@ _TOTALS = frozenset(
         *("totalsize",),
     }
 )
-"""The names under which answers state how many rows there are on all pages, in small letters."""
+"""The names under which answers state the number of the rows of all pages, in small letters."""
 _ABOUT_PAGES = frozenset({"meta", "metadata", "page", "pageinfo", "pager", "pagination", "paging"})
 _LOOKED_THROUGH = 1_000
 """Values that are looked through for the rows when no path says where they are."""
@@ -275,11 +275,18 @@ def _flatten(value: Mapping[str, Any], prefix: str, cells: dict[str, Cell], dept
 
 
 def _lines(path: Path, options: ReadOptions) -> Iterator[Any]:
-    """The values of the lines. Lines in UTF-16 or UTF-32 are not NDJSON."""
+    """The values of the lines; a list of objects in a line is rows.
+
+    Lines in UTF-16 or UTF-32 are not NDJSON.
+    """
     with path.open("rb") as file:
         for number, line in enumerate(table.bounded_lines(file), start=1):
             if line.strip():
-                yield _value(line, options, f"Line {number}")
+                value = _value(line, options, f"Line {number}")
+                if isinstance(value, list) and {*map(type, value)} == {dict}:
+                    yield from value
+                else:
+                    yield value
 
 
 def _value(content: bytes, options: ReadOptions, what: str) -> JsonValue:

@@ -21,24 +21,10 @@ from python_calamine import (
     SheetVisibleEnum,
 )
 
-from activities.sources.readers import table
+from activities.sources.readers import table, workbook_xml
 from activities.sources.readers.open_document import CONTENT, read_open_document
-from activities.sources.readers.workbook_xml import (
-    WORKBOOK,
-    ExactSheet,
-    SheetHead,
-    column_of,
-    read_head,
-    with_errors_as_texts,
-)
-from models.sources.tabular.rules.cells import (
-    Amount,
-    Cell,
-    Percent,
-    cell,
-    number,
-    with_zeros,
-)
+from activities.sources.readers.workbook_xml import ExactSheet, SheetHead, column_of, read_head
+from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell, number, with_zeros
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.proposals import HEADER_SEARCH, header_row
 
@@ -109,7 +95,11 @@ def _open_document(path: Path, options: ReadOptions) -> tuple[_Sheet, Sequence[s
     _check_name(options.sheet_name, book.names, book.visible_names)
     if book.sheet is None:
         table.refuse("The workbook has no sheet with cells.")
-    return book.sheet, book.visible_names, SheetHead(uncalculated=book.sheet.uncalculated)
+    return (
+        book.sheet,
+        book.visible_names,
+        SheetHead(uncalculated=book.sheet.uncalculated),
+    )
 
 
 def _by_calamine(
@@ -128,8 +118,12 @@ def _by_calamine(
             table.refuse("The workbook has no sheet with cells.")
         head = read_head(path, name)
         # The cells of an XLSX say themselves that they are errors.
-        errors = frozenset() if WORKBOOK in parts else _ERRORS
-        return ExactSheet(path, _sheet_of(book, path, name), head.mixed, errors), names, head
+        errors = frozenset() if workbook_xml.WORKBOOK in parts else _ERRORS
+        return (
+            ExactSheet(path, _sheet_of(book, path, name), head.mixed, errors),
+            names,
+            head,
+        )
     except PasswordError:
         table.refuse("The workbook is encrypted. Save it without a password.")
     except (CalamineError, OSError, ValueError) as error:
@@ -142,7 +136,7 @@ def _sheet_of(book: CalamineWorkbook, path: Path, name: str) -> CalamineSheet:
     try:
         return book.get_sheet_by_name(name)
     except CalamineError:
-        copy = with_errors_as_texts(path, name)
+        copy = workbook_xml.with_errors_as_texts(path, name)
         if copy is None:
             raise
         return CalamineWorkbook.from_path(copy).get_sheet_by_name(name)

@@ -21,6 +21,7 @@ from python_calamine import CalamineSheet
 
 from models.core.values import EXACT
 from models.sources.tabular.rules.cells import (
+    Amount,
     Cell,
     ErrorCell,
     Percent,
@@ -36,7 +37,8 @@ from models.sources.tabular.rules.columns import SURE_CODES
 _SHEET_BYTES = 256 * 1024
 _PART_BYTES = 2 * 1024 * 1024
 WORKBOOK = "xl/workbook.xml"
-_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_RELATION = "relationships}id"
+"""The end of the attribute: its namespace is another one in strict workbooks."""
 _CELL = re.compile(r"([A-Z]{1,3})[0-9]+")
 _QUOTED = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^$\]][^\]]*\]')
 _LOCALE = re.compile(r"\[\$-[^\]]*\]")
@@ -64,7 +66,8 @@ Korean.
 class SheetHead:
     """Columns, counted from 0: all their numbers are shown as percentages, all as amounts of one
     currency, all with the same number of digits at least; some of their numbers are shown as
-    percentages or with leading zeros, and others not; one of their formulas has no value.
+    percentages, with leading zeros or a currency, and others not; one of their formulas has no
+    value.
     """
 
     percent: Set[int] = frozenset()
@@ -119,7 +122,7 @@ def part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
     """The part that holds a sheet."""
     relation = next(
         (
-            element.get(_RELATION)
+            next((id_ for name, id_ in element.items() if name.endswith(_RELATION)), None)
             for element in _elements(archive, WORKBOOK, "sheet")
             if element.get("name") == sheet
         ),
@@ -164,10 +167,21 @@ def shown_digits(code: str) -> int:
     return len(plain) if _ZEROS.fullmatch(plain) else 0
 
 
+def _meaning(code: str) -> tuple[bool, int, str | None]:
+    """The traits of a format by which cells are other ones."""
+    return is_percent(code), shown_digits(code), currency_of(code)
+
+
 def _typed_by(code: str) -> Callable[[float], Cell] | None:
-    """The maker of cells of numbers that a format shows as other ones, or with leading zeros."""
+    """The maker of cells of numbers that a format shows as other ones, or with leading zeros.
+
+    Also of those that it shows with a currency.
+    """
     if is_percent(code):
         return Percent
+    currency = currency_of(code)
+    if currency is not None:
+        return partial(Amount, currency=currency)
     digits = shown_digits(code)
     return partial(with_zeros, digits=digits) if digits else None
 
@@ -223,7 +237,7 @@ def _summary(codes: Mapping[int, Set[str]], uncalculated: Set[int]) -> SheetHead
         mixed={
             column
             for column, formats in codes.items()
-            if len({(is_percent(code), shown_digits(code)) for code in formats}) > 1
+            if len({_meaning(code) for code in formats}) > 1
         },
         uncalculated=uncalculated,
     )
@@ -294,8 +308,8 @@ class ExactSheet:
 
     Whole numbers beyond 2^53, written without an exponent, are identifiers, and become texts: a
     double holds few of them. Some numbers of days are other days, or none. Percentages and
-    codes in `mixed` columns depend on the format of each cell. Errors are told from texts that say
-    the same. A sheet that has such a cell is read once more for them, in step with its rows. In
+    codes in `mixed` columns depend on the format of each cell. Errors are no texts that say the
+    same. A sheet that has such a cell is read once more for them, in step with its rows. In
     other formats the texts in `errors` are errors.
     """
 
@@ -325,13 +339,13 @@ def with_errors_as_texts(path: Path, sheet: str) -> Path | None:
     """A copy of a workbook, for what reads only some errors; None for a sheet without any."""
     copy = path.with_name(f"{path.name}.texts.xlsx")
     try:
-        with zipfile.ZipFile(path) as archive, zipfile.ZipFile(copy, "w") as written:
+        with zipfile.ZipFile(path) as archive, zipfile.ZipFile(copy, "w") as target:
             part = part_of(archive, sheet)
             if part is None or not any(map(_ERROR.search, _pieces(archive, part))):
                 return None
             for name in archive.namelist():
                 content = archive.read(name)
-                written.writestr(name, _ERROR.sub(rb"\1str", content) if name == part else content)
+                target.writestr(name, _ERROR.sub(rb"\1str", content) if name == part else content)
     except (zipfile.BadZipFile, zlib.error, OSError, ValueError, NotImplementedError, EOFError):
         return None
     return copy

@@ -75,8 +75,8 @@ class SkippedCells(RunColumn):
 class RunColumns(Shape):
     """The columns that a run found otherwise than the runs before it, and those it could not read.
 
-    The first run of a source has nothing to compare with. `rowsMissing` counts the rows that the
-    source states to have beyond those that it gave.
+    The first run of a source has nothing to compare with. `rowsMissing` is the total of rows
+    that the source states, less the rows that it gave.
     """
 
     new_columns: list[RunColumn] = Field(default_factory=list, alias="added")

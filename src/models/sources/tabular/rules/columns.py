@@ -20,15 +20,8 @@ from models.core.values import InvalidValueError
 from models.data.fields.rules import value_conversion
 from models.data.fields.rules.fields import NUMERIC_KINDS, TITLE_KEY, FieldKind, FieldSpec
 from models.data.fields.shapes import MAX_OPTION_NAME
-from models.sources.tabular.rules import formats
-from models.sources.tabular.rules.cells import (
-    Amount,
-    Cell,
-    ErrorCell,
-    MarkedText,
-    Percent,
-    shown_cell,
-)
+from models.sources.tabular.rules import cells, formats
+from models.sources.tabular.rules.cells import Amount, Cell, MarkedText, Percent, shown_cell
 
 MAX_CHOICES = 12
 """Different texts that a column of choices has at most."""
@@ -216,7 +209,7 @@ class ColumnProfile:
 
     def add(self, value: Cell) -> None:
         """Take one more cell into account; one with an error has no value."""
-        if value is None or isinstance(value, ErrorCell):
+        if value is None or isinstance(value, cells.ErrorCell):
             self.empty += 1
             return
         self.filled += 1

@@ -18,14 +18,7 @@ from models.data.fields.rules import fields as field_specs
 from models.data.fields.rules import value_conversion
 from models.data.fields.rules.values import KIND_RULES
 from models.data.records.rules.values import GrowingField, copied_record, may_grow
-from models.sources.tabular.rules.cells import (
-    Amount,
-    Cell,
-    ErrorCell,
-    Percent,
-    Typed,
-    shown_cell,
-)
+from models.sources.tabular.rules.cells import Amount, Cell, ErrorCell, Percent, Typed, shown_cell
 from models.sources.tabular.rules.formats import Conventions
 from runtime.postgresql import copy_format
 
