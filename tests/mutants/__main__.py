@@ -72,6 +72,10 @@ class Trial:
         for pid in processes:
             os.waitpid(pid, 0)
 
+    def files(self) -> Sequence[str]:
+        """The files with the tests that may be asked."""
+        return sorted({file for covering in self._coverings for file in covering.files})
+
     def outcomes(self) -> dict[Mutation, Outcome]:
         """What was tried so far, of modules that are as they were."""
         lines = self._kept.read_text(encoding="utf-8").splitlines() if self._kept.exists() else []
@@ -137,7 +141,7 @@ def main() -> int:
     mutations = [one for one in sampled(options.count, options.seed) if not _is_equal(one)]
     trial = Trial(options, mutations)
     with migrated_database("mutants"):
-        pytest.main([*ARGUMENTS, *STEPS[options.steps - 1].folders], plugins=[Tests(trial.run)])
+        pytest.main([*ARGUMENTS, *trial.files()], plugins=[Tests(trial.run)])
     tried = trial.outcomes()
     survivors = [one for one, outcome in tried.items() if not outcome.noticed_by]
     share = 100 * (1 - len(survivors) / max(1, len(tried)))

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache, cached_property
@@ -68,6 +68,11 @@ class Covering:
             for test, seconds in batch.seconds.items()
             if self._is_latest(test, batch)
         }
+
+    @property
+    def files(self) -> Collection[str]:
+        """The files that have a record."""
+        return self._latest.keys()
 
     def tests(self, path: str, line: int, most: float) -> Sequence[str]:
         """The tests that execute a line, near files first, and of those the quick ones.

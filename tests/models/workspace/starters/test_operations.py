@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from models.workspace.changes.shapes import Operation
 from models.workspace.starters.rules.operations import counts_of, operations_of
 from models.workspace.starters.rules.plan import normalized
 from models.workspace.starters.shapes import StarterCounts
@@ -121,6 +122,8 @@ def test_a_dashboard_has_a_figure_and_the_first_view_of_each_database() -> None:
 
 
 def test_what_will_be_there_is_counted() -> None:
+    view = Operation.model_validate({"kind": "create_view", "input": {"label": "More"}})
+    assert counts_of([*OPERATIONS, view]).view_count == 5
     assert counts_of(OPERATIONS) == StarterCounts(
         database_count=2,
         record_count=2,
