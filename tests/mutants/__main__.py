@@ -31,7 +31,7 @@ EQUAL = Path(__file__).with_name("equal.txt")
 SURVIVED = "SURVIVED"
 
 Ask = Callable[[Sequence[str], float], str]
-"""Runs tests for so many seconds at most, and gives the first that fails."""
+"""Runs tests for a number of seconds at most, and gives the first that fails."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class Covering:
     """The record of one step."""
 
     def __init__(self, step: Step, workers: int) -> None:
-        """Record what is missing, in so many processes; in none, take what is there."""
+        """Record what is missing in `workers` processes; with none, take what is there."""
         self._step = step
         self._folder = RECORDS / step.name
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -100,7 +100,7 @@ def refuse(problems: Sequence[Detail], most: int = MAX_PROBLEMS) -> None:
 
 
 def refusal(problems: Sequence[Detail], most: int = MAX_PROBLEMS) -> ValidationError:
-    """The error that names the first problem in words, and at most so many in its details."""
+    """The error that names the first problem in words, and at most `most` in its details."""
     first = problems[0]
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     where = f"{first.path}: " if first.path else ""

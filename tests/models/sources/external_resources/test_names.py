@@ -84,7 +84,7 @@ def test_a_name_that_is_asked_for_is_bounded(name: str, is_id: bool, is_sheet: b
     ("given", "expected"),
     [("Text/HTML; charset=utf-8", "text/html"), (" a/b ", "a/b"), (None, "")],
 )
-def test_a_media_type_is_told_without_its_parameters(given: str | None, expected: str) -> None:
+def test_a_media_type_is_known_without_its_parameters(given: str | None, expected: str) -> None:
     assert essence(given) == expected
 
 

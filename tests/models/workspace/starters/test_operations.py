@@ -53,7 +53,7 @@ def given(ref: str | None, kind: str | None = None) -> dict[str, Any]:
     return found
 
 
-def test_what_relates_databases_comes_when_all_are_there() -> None:
+def test_relations_come_when_all_databases_are_there() -> None:
     assert [one.ref or one.kind.value for one in OPERATIONS] == [
         "work",
         "read_me",
@@ -121,7 +121,7 @@ def test_a_dashboard_has_a_figure_and_the_first_view_of_each_database() -> None:
     ]
 
 
-def test_what_will_be_there_is_counted() -> None:
+def test_the_things_that_a_plan_makes_are_counted() -> None:
     view = Operation.model_validate({"kind": "create_view", "input": {"label": "More"}})
     assert counts_of([*OPERATIONS, view]).view_count == 5
     assert counts_of(OPERATIONS) == StarterCounts(

@@ -143,7 +143,7 @@ Way: TypeAlias = Literal["date_order", "decimal_separator"]
 
 @dataclass(slots=True)
 class Signs:
-    """What cells have a form by: one convention alone, by its name, or `either`."""
+    """The conventions that alone give cells of a column a form; `either` for cells with several."""
 
     orders: set[str] = field(default_factory=set)
     separators: set[str] = field(default_factory=set)

@@ -242,7 +242,7 @@ def test_the_references_of_a_trigger_are_found(trigger: Json, places: set[str]) 
     graph: Json = {"nodes": [], "edges": []}
     found = _named(graph_references({"databaseId": OWN, **trigger}, graph, {}), KEY)
     assert found == {("", f"triggerConfig.{place}") for place in places}
-    # Without a database the same names are nobody's fields.
+    # Without a database the same names are no fields.
     assert not _named(graph_references(trigger, graph, {}), KEY)
 
 
