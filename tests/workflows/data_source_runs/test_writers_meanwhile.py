@@ -7,15 +7,19 @@ import pytest
 from sqlalchemy import text
 
 from runtime.database import Database
+from tests.support.client import Client
 from tests.support.patience import eventually
 from tests.support.sources import goods
 
 WAITING = text(
     "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()"
-    " AND wait_event_type = 'Lock' AND query LIKE '%FOR NO KEY UPDATE OF record%')"
+    " AND wait_event_type = 'Lock' AND query LIKE 'WITH %')"
 )
 PRICED = text("UPDATE record SET data = data || '{\"price\": 7}' WHERE id = :id")
 TRASHED = text("UPDATE record SET deleted_at = now() WHERE id = :id")
+RENAMED = text("UPDATE record SET title = 'Rye' WHERE id = :id")
+STATE = text("SELECT title, archived FROM record WHERE id = :id")
+KINDS = text("SELECT kind FROM record_change WHERE record_id = :id ORDER BY id")
 HELD = text("SELECT FROM record WHERE id = :id FOR UPDATE NOWAIT")
 TOLD = text("SELECT before, after FROM record_change WHERE record_id = :id AND kind = 'updated'")
 
@@ -23,6 +27,18 @@ TOLD = text("SELECT before, after FROM record_change WHERE record_id = :id AND k
 async def _told(database: Database, record_id: str) -> Sequence[tuple[Any, Any]]:
     async with database.reading() as work:
         return [(one.before, one.after) for one in await work.rows(TOLD, {"id": record_id})]
+
+
+async def _waiting(client: Client, path: str, database: Database) -> Any:
+    """What a call started, once that waits for another writer of the records."""
+    asked = await client.post(path, json={})
+
+    async def waits() -> bool:
+        async with database.reading() as work:
+            return bool(await work.scalar(WAITING))
+
+    await eventually(waits, what="work that waits for the other writer")
+    return asked.json()["data"]
 
 
 @pytest.mark.long
@@ -37,13 +53,7 @@ async def test_values_were_what_others_wrote_last(source: Any, database: Databas
     async with database.transaction() as other:
         await other.execute(PRICED, {"id": apple})
         await other.execute(TRASHED, {"id": bread})
-        run = (await goods_of.client.post(f"{goods_of.path}/refresh", json={})).json()["data"]
-
-        async def waits() -> bool:
-            async with database.reading() as work:
-                return bool(await work.scalar(WAITING))
-
-        await eventually(waits, what="a refresh that waits for the other writer")
+        run = await _waiting(goods_of.client, f"{goods_of.path}/refresh", database)
         # The writer that holds the first record may take the last one: writers lock records in
         # order.
         await other.execute(HELD, {"id": cake})
@@ -57,3 +67,25 @@ async def test_values_were_what_others_wrote_last(source: Any, database: Databas
     ]
     assert await _told(database, bread) == []
     assert await _told(database, cake) == [({"price": 3}, {"price": 6})]
+
+
+@pytest.mark.long
+async def test_gone_rows_leave_what_others_wrote_last(source: Any, database: Database) -> None:
+    goods_of = await source(removedRows="archive", removalGuardPercent=100)
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2)))
+    await goods_of.refresh()
+    bread = (await goods_of.records())["b"]["id"]
+    goods_of.answers(goods(("a", "Apple", 1)))
+    async with database.transaction() as other:
+        await other.execute(PRICED, {"id": bread})
+
+    async with database.transaction() as other:
+        await other.execute(RENAMED, {"id": bread})
+        run = await _waiting(goods_of.client, f"{goods_of.path}/refresh", database)
+
+    ended = await goods_of.ended(run["id"])
+    assert (ended["status"], ended["stats"]["rowsRemoved"]) == ("succeeded", 1)
+    async with database.reading() as work:
+        assert list(await work.rows(STATE, {"id": bread})) == [("Rye", True)]
+        kinds = [one.kind for one in await work.rows(KINDS, {"id": bread})]
+    assert kinds == ["created", "archived"]

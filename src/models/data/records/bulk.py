@@ -58,12 +58,13 @@ async def insert_from(
 async def update_from(
     work: UnitOfWork, actor: Actor, schema: Schema, source: sa.CTE, also: Sequence[sa.CTE] = ()
 ) -> int:
-    """Change records that the caller holds; returns their number.
+    """Change records; returns their number.
 
-    `source` has the columns `id`, `kind`, `before`, `after`, `omitted`, `title`, `data`, `cleared`,
-    `archived`, `updated_by_user_id`, `updated_at` and `deleted_at`.
+    `source` is made of `held_records`. It has `creation_columns` of them, and `kind`, `before`,
+    `after`, `omitted`, `title`, `data`, `archived`, `updated_by_user_id`, `updated_at` and
+    `deleted_at`; `data` is all that a record has then. `also` is written by the same statement.
     """
-    statement = record_rows.updating(source).add_cte(*also)
+    statement = record_rows.replacing(source).add_cte(*also)
     return (
         await work.execute(statement, record_rows.write_parameters(work, actor, schema))
     ).rowcount

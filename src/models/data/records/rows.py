@@ -25,9 +25,6 @@ from runtime.database import UnitOfWork
 from runtime.postgresql.schema import Timestamp
 from runtime.postgresql.statements import PreparedStatement
 
-UNWRITTEN = record.c.creation_principal_type.is_not(None)
-"""True of a record whose creation is read from it."""
-
 
 def titled_values(
     title: sa.ColumnElement[Any], data: sa.ColumnElement[Any]
@@ -38,34 +35,39 @@ def titled_values(
 
 
 def unwritten_creations(
-    change_id: sa.ColumnElement[Id], written_at: sa.ColumnElement[Any]
+    change_id: sa.ColumnElement[Id],
+    written_at: sa.ColumnElement[Any],
+    created: sa.FromClause,
+    after: sa.ColumnElement[Any],
 ) -> sa.Select[Any]:
-    """The creations that are read from their records, with the columns of changes.
+    """The creations that are read from records (`created`), with the columns of changes.
 
     Their types are the same, too: PostgreSQL would not look into each part of `CHANGES` by its
     index otherwise.
     """
     return sa.select(
         change_id.label("id"),
-        record.c.workspace_id,
-        record.c.database_id,
-        record.c.id.label("record_id"),
+        created.c.workspace_id,
+        created.c.database_id,
+        created.c.id.label("record_id"),
         sa.cast(sa.literal_column(f"'{ChangeKind.CREATED.value}'"), sa.String).label("kind"),
-        record.c.created_by_user_id.label("actor_user_id"),
-        record.c.creation_principal_type.label("principal_type"),
-        record.c.creation_run_id.label("run_id"),
+        created.c.created_by_user_id.label("actor_user_id"),
+        created.c.creation_principal_type.label("principal_type"),
+        created.c.creation_run_id.label("run_id"),
         sa.cast(sa.null(), JSONB).label("before"),
-        titled_values(record.c.title, record.c.data).label("after"),
+        after.label("after"),
         sa.cast(sa.null(), sa.ARRAY(sa.Text)).label("omitted_keys"),
-        record.c.created_at.label("at"),
+        created.c.created_at.label("at"),
         written_at.label("written_at"),
         sa.cast(sa.null(), sa.Uuid).label("undo_id"),
-        record.c.creation_node_id.label("node_id"),
-    ).where(UNWRITTEN)
+        created.c.creation_node_id.label("node_id"),
+    ).where(created.c.creation_principal_type.is_not(None))
 
+
+_CREATED_VALUES = titled_values(record.c.title, record.c.data)
 
 CHANGES_WITH_CREATIONS = changes_with(
-    unwritten_creations(record.c.id, sa.cast(sa.null(), Timestamp))
+    unwritten_creations(record.c.id, sa.cast(sa.null(), Timestamp), record, _CREATED_VALUES)
 )
 """All changes of records."""
 
@@ -134,13 +136,24 @@ def recording_creations(*conditions: sa.ColumnElement[bool]) -> sa.Insert:
     """The insertion of the creations that are read from these records.
 
     It belongs to every statement that changes values: what that statement sees is what was created.
-    The statement gives `WRITTEN` to the records. A creation has the id of its record, which comes
-    from the clock of its writer; a clock that is ahead may not put it behind the change.
+    The statement gives `WRITTEN` to the records.
+    """
+    return _recording_creations(record, _CREATED_VALUES, *conditions)
+
+
+def _recording_creations(
+    created: sa.FromClause, after: Sql, *conditions: sa.ColumnElement[bool]
+) -> sa.Insert:
+    """The insertion of the creations that are read from records (`created`).
+
+    A creation has the id of its record, which comes from the clock of its writer; a clock that is
+    ahead may not put it behind the change.
     """
     earlier = sa.func.uuidv7(sa.text("interval '-1 second'"), type_=sa.Uuid)
     now = sa.select(sa.func.uuidv7(type_=sa.Uuid)).scalar_subquery()
-    change_id = sa.case((record.c.id < now, record.c.id), else_=earlier)
-    return recording_rows(unwritten_creations(change_id, sa.func.now()).where(*conditions))
+    change_id = sa.case((created.c.id < now, created.c.id), else_=earlier)
+    creations = unwritten_creations(change_id, sa.func.now(), created, after)
+    return recording_rows(creations.where(*conditions))
 
 
 _CREATED = sa.literal(ChangeKind.CREATED.value, sa.Text)
@@ -223,23 +236,16 @@ _CHANGED = _entries(
 )
 
 
-def updating(source: sa.CTE) -> sa.Update:
+def _updating(source: sa.CTE, data: Sql, creations: sa.Insert) -> sa.Update:
     """The change of records that `source` describes, with its history, by `write_parameters`."""
-    remaining = record.c.data.op("-", return_type=JSONB())(source.c.cleared)
     columns = ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
-    conditions = (
-        record.c.workspace_id == WORKSPACE,
-        record.c.database_id == DATABASE,
-        record.c.id == source.c.id,
-    )
-    creations = recording_creations(*conditions)
     history = recording_these(source, source.c.kind, source.c.before, source.c.after)
     return (
         sa.update(record)
-        .where(*conditions)
+        .where(*_described(source))
         .values(
             {
-                record.c.data: remaining.op("||", return_type=JSONB())(source.c.data),
+                record.c.data: data,
                 **{record.c[name]: source.c[name] for name in columns},
                 **WRITTEN,
             }
@@ -248,7 +254,64 @@ def updating(source: sa.CTE) -> sa.Update:
     )
 
 
-_UPDATE = PreparedStatement(updating(_CHANGED))
+def _described(source: sa.CTE) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        record.c.workspace_id == WORKSPACE,
+        record.c.database_id == DATABASE,
+        record.c.id == source.c.id,
+    )
+
+
+_PATCHED = record.c.data.op("-", return_type=JSONB())(_CHANGED.c.cleared)
+_UPDATE = PreparedStatement(
+    _updating(
+        _CHANGED,
+        _PATCHED.op("||", return_type=JSONB())(_CHANGED.c.data),
+        recording_creations(*_described(_CHANGED)),
+    )
+)
+
+
+def held_records(
+    rows: sa.FromClause, *conditions: sa.ColumnElement[bool], beside: Mapping[str, Sql]
+) -> sa.Subquery:
+    """The records among these rows, each held until the end, with more columns `beside` theirs.
+
+    New values are computed of these columns: columns of the rows may be as they were before
+    another writer ended. Records are held in the order in which all writers hold them, and
+    without the key, so that links to them can be written meanwhile.
+    """
+    return (
+        sa.select(*record.c, *(column.label(name) for name, column in beside.items()))
+        .select_from(rows)
+        .where(*conditions)
+        .order_by(record.c.id)
+        .with_for_update(key_share=True, of=record)
+        .subquery("held")
+    )
+
+
+CREATION = (
+    *("id", "workspace_id", "database_id", "created_by_user_id", "created_at"),
+    *("creation_principal_type", "creation_run_id", "creation_node_id"),
+)
+"""The columns of a record that its creation is read from, beside its values."""
+
+
+def creation_columns(held_rows: sa.Subquery) -> Sequence[Sql]:
+    """The columns by which `replacing` writes creations; `created` are the values."""
+    is_unwritten = held_rows.c.creation_principal_type.is_not(None)
+    created = sa.case((is_unwritten, titled_values(held_rows.c.title, held_rows.c.data)))
+    return [*(held_rows.c[name] for name in CREATION), created.label("created")]
+
+
+def replacing(source: sa.CTE) -> sa.Update:
+    """The change of held records to the content of `source`, with its history.
+
+    `write_parameters` gives its parameters. `source` has `creation_columns` beside the change.
+    """
+    return _updating(source, source.c.data, _recording_creations(source, source.c.created))
+
 
 _THESE = (
     sa.select(*_COLUMNS)

@@ -14,6 +14,7 @@ from models.data.fields.rules.fields import TITLE_KEY
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.bulk import derive_where, insert_from, update_from
 from models.data.records.queries import RECORD
+from models.data.records.rows import CREATION, creation_columns, held_records
 from models.sources.data_source_runs import comparison
 from models.sources.data_source_runs.tables import source_row, staged_row
 from models.sources.data_sources.rules import RemovedRows
@@ -70,34 +71,48 @@ async def update_changed(work: UnitOfWork, run: Application, *, found_by_keys: b
     """Write the rows that changed into their records; returns the number of records changed.
 
     With `found_by_keys` some of the records were no row's before. A field without a value in its
-    row is cleared. What a row does not fill stays.
+    row is cleared. What a row does not fill stays. The same statement remembers what known rows
+    say now.
     """
-    await _hold(work, run)
-    given = _changed(run, work.now).cte("given").prefix_with("MATERIALIZED")
-    count = await update_from(work, run.actor, run.rows.schema, given)
+    described_rows = _said(run, work.now).cte("said").prefix_with("MATERIALIZED")
+    given_rows = (
+        sa.select(described_rows)
+        .where(described_rows.c.differs)
+        .cte("given")
+        .prefix_with("NOT MATERIALIZED")
+    )
+    remembered = (
+        sa.update(source_row)
+        .where(*run.rows.known, source_row.c.identity == described_rows.c.identity)
+        .values(
+            record_id=described_rows.c.id,
+            run_id=run.rows.run_id,
+            removed=False,
+            **{name.removeprefix("said_"): described_rows.c[name] for name in _said_columns(run)},
+        )
+        .cte("remembered")
+    )
+    count = await update_from(work, run.actor, run.rows.schema, given_rows, also=[remembered])
     if run.merges:
         await comparison.forget_replaced(work, run.rows)
-    await _remember_changed(work, run, found_by_keys=found_by_keys or run.merges)
+    if found_by_keys or run.merges:
+        await _remember_found(work, run)
     return count
 
 
-async def _remember_changed(work: UnitOfWork, run: Application, *, found_by_keys: bool) -> None:
-    """Remember what changed rows say now: known ones are written in place, others inserted."""
-    names = ["record_id", "digest", *_content_columns(run)]
-    is_known = sa.and_(*run.rows.known, source_row.c.identity == staged_row.c.identity)
-    is_changed = sa.and_(run.rows.staged, staged_row.c.change == comparison.UPDATED)
-    await work.execute(
-        sa.update(source_row)
-        .where(is_known, is_changed)
-        .values(
-            run_id=run.rows.run_id, removed=False, **{name: staged_row.c[name] for name in names}
-        )
+async def _remember_found(work: UnitOfWork, run: Application) -> None:
+    """Remember the changed rows that the source did not have."""
+    found = sa.select(staged_row.c.identity, staged_row.c.record_id, staged_row.c.digest).where(
+        run.rows.staged,
+        staged_row.c.change == comparison.UPDATED,
+        ~sa.exists().where(*run.rows.known, source_row.c.identity == staged_row.c.identity),
     )
-    if not found_by_keys:
-        return
-    found = sa.select(staged_row.c.identity, staged_row.c.record_id, staged_row.c.digest)
-    unknown = found.where(is_changed, ~sa.exists().where(is_known))
-    await work.execute(sa.select(sa.literal(1)).add_cte(_remembered(run, unknown, staged_row)))
+    await work.execute(sa.select(sa.literal(1)).add_cte(_remembered(run, found, staged_row)))
+
+
+def _said_columns(run: Application) -> list[str]:
+    """The columns of `_said` that are remembered."""
+    return [f"said_{name}" for name in ("digest", *_content_columns(run))]
 
 
 def _content_columns(run: Application) -> list[str]:
@@ -105,82 +120,113 @@ def _content_columns(run: Application) -> list[str]:
     return ["position", "title", "data"] if run.merges else []
 
 
-async def _hold(work: UnitOfWork, run: Application) -> None:
-    """Hold the records that rows change, in the order in which all writers hold records."""
-    records = (
-        sa.select(RECORD.id)
-        .join(staged_row, staged_row.c.record_id == RECORD.id)
-        .where(*run.rows.records, run.rows.staged, staged_row.c.change == comparison.UPDATED)
-        .order_by(RECORD.id)
-        # Without the key, so that links to the records can be written meanwhile.
-        .with_for_update(key_share=True, of=RECORD.id.table)
-        .subquery()
+def _said(run: Application, now: datetime) -> sa.Select[Any]:
+    """The content that changed rows have for their records, as `update_from` takes it.
+
+    A record that `differs` from it is changed.
+    """
+    compared_rows = _told(run)
+    renamed = compared_rows.c.old_title != compared_rows.c.title
+    before, after = [
+        values.op("-", return_type=JSONB())(compared_rows.c.same)
+        for values in (compared_rows.c.old, compared_rows.c.filled)
+    ]
+    return sa.select(
+        *(
+            compared_rows.c[name]
+            for name in (*CREATION, "created", "identity", *_said_columns(run))
+        ),
+        sa.or_(
+            renamed,
+            compared_rows.c.was_archived != compared_rows.c.archived,
+            compared_rows.c.old != compared_rows.c.data,
+        ).label("differs"),
+        sa.cast(sa.null(), sa.ARRAY(sa.Text)).label("omitted"),
+        sa.literal(ChangeKind.UPDATED.value, sa.Text).label("kind"),
+        _with_title(before, renamed, compared_rows.c.old_title).label("before"),
+        _with_title(after, renamed, compared_rows.c.title).label("after"),
+        compared_rows.c.title,
+        compared_rows.c.data,
+        compared_rows.c.archived,
+        sa.literal(run.actor.user_id, sa.Uuid).label("updated_by_user_id"),
+        sa.literal(now, Timestamp).label("updated_at"),
+        sa.cast(sa.null(), Timestamp).label("deleted_at"),
     )
-    await work.execute(sa.select(sa.func.count()).select_from(records))
 
 
-def _changed(run: Application, now: datetime) -> sa.Select[Any]:
-    """The rows whose record is not as they say, as `update_from` takes them."""
-    titled = TITLE_KEY in run.keys
-    title: sa.ColumnElement[str] = staged_row.c.title if titled else RECORD.title
+def _told(run: Application) -> sa.Subquery:
+    """The records of changed rows, as they are and as the rows say; `filled` are values of these.
+
+    The values of the keys in `same` stay. Columns that are used twice are computed once: PostgreSQL
+    merges no query with an offset into the one around it.
+    """
+    held_rows = _held(run)
     keys = sa.literal([key for key in run.keys if key != TITLE_KEY], sa.ARRAY(sa.Text))
+    title: sa.ColumnElement[str] = (
+        held_rows.c.said_title if TITLE_KEY in run.keys else held_rows.c.title
+    )
+    filled: sa.ColumnElement[Any] = held_rows.c.said_data
     archived: sa.ColumnElement[bool] = sa.literal(False, sa.Boolean)
-    data: sa.ColumnElement[Any] = staged_row.c.data
+    rows: sa.FromClause = held_rows
+    if run.merges:
+        merged = _merged(held_rows, keys)
+        rows, filled = held_rows.join(merged, sa.true()), merged.c.data
+        title = comparison.unless_changed(held_rows.c.title, held_rows.c.last_title, title)
+        archived = sa.and_(held_rows.c.archived, held_rows.c.removed.is_(False))
+    other_values = held_rows.c.data.op("-", return_type=JSONB())(keys)
+    now = (
+        sa.select(
+            *creation_columns(held_rows),
+            held_rows.c.identity,
+            *(held_rows.c[name] for name in _said_columns(run)),
+            held_rows.c.title.label("old_title"),
+            held_rows.c.data.label("old"),
+            held_rows.c.archived.label("was_archived"),
+            title.label("title"),
+            filled.label("filled"),
+            other_values.op("||", return_type=JSONB())(filled).label("data"),
+            archived.label("archived"),
+        )
+        .select_from(rows)
+        .offset(_NONE)
+        .subquery("now")
+    )
+    key = sa.func.jsonb_object_keys(now.c.old).table_valued("key").render_derived("every").c.key
+    stays = now.c.old.op("->")(key) == now.c.data.op("->")(key)
+    same = sa.func.array(
+        sa.select(key).where(stays).correlate(now).scalar_subquery(), type_=sa.ARRAY(sa.Text)
+    )
+    return sa.select(now, same.label("same")).offset(_NONE).subquery("told")
+
+
+_NONE: sa.ColumnElement[int] = sa.literal_column("0")
+
+
+def _held(run: Application) -> sa.Subquery:
+    """The records of changed rows, with what the source says of them and what it said last."""
     rows: sa.FromClause = staged_row.join(
         RECORD.id.table, sa.and_(*run.rows.records, RECORD.id == staged_row.c.record_id)
     )
+    beside = {
+        f"said_{name}": staged_row.c[name] for name in ("digest", "position", "title", "data")
+    }
+    beside["identity"] = staged_row.c.identity
     if run.merges:
-        merged = _merged(keys)
         rows = rows.join(source_row, sa.and_(*run.rows.known, source_row.c.record_id == RECORD.id))
-        rows, data = rows.join(merged, sa.true()), merged.c.data
-        title = comparison.unless_changed(RECORD.title, source_row.c.title, title)
-        archived = sa.and_(RECORD.archived, source_row.c.removed.is_(False))
-    kept_keys, renamed = _kept_keys(keys, data), RECORD.title != title
-    before, after = [
-        values.op("-", return_type=JSONB())(kept_keys.c.listed) for values in (RECORD.data, data)
-    ]
-    return (
-        sa.select(
-            RECORD.id,
-            sa.cast(sa.null(), sa.ARRAY(sa.Text)).label("omitted"),
-            sa.literal(ChangeKind.UPDATED.value, sa.Text).label("kind"),
-            _with_title(before, renamed, RECORD.title).label("before"),
-            _with_title(after, renamed, title).label("after"),
-            title.label("title"),
-            data.label("data"),
-            keys.label("cleared"),
-            archived.label("archived"),
-            sa.literal(run.actor.user_id, sa.Uuid).label("updated_by_user_id"),
-            sa.literal(now, Timestamp).label("updated_at"),
-            sa.cast(sa.null(), Timestamp).label("deleted_at"),
-        )
-        .select_from(rows.join(kept_keys, sa.true()))
-        .where(
-            run.rows.staged,
-            staged_row.c.change == comparison.UPDATED,
-            sa.or_(renamed, RECORD.archived != archived, before != _NOTHING, after != _NOTHING),
-        )
-    )
+        beside |= {"last_title": source_row.c.title, "last_data": source_row.c.data}
+        beside["removed"] = source_row.c.removed
+    is_changed = (run.rows.staged, staged_row.c.change == comparison.UPDATED)
+    return held_records(rows, *is_changed, beside=beside)
 
 
 _NOTHING = sa.literal({}, JSONB)
 
 
-def _kept_keys(keys: sa.ColumnElement[Any], data: sa.ColumnElement[Any]) -> sa.FromClause:
-    """The `keys` of a record whose values stay: they are in `data` too, or no row fills them."""
-    every = sa.func.jsonb_object_keys(RECORD.data).table_valued("key").render_derived("every").c.key
-    stays = sa.or_(every != sa.all_(keys), RECORD.data[every] == data[every])
-    found = sa.func.coalesce(
-        sa.func.array_agg(every, type_=sa.ARRAY(sa.Text)), sa.literal([], sa.ARRAY(sa.Text))
-    )
-    return sa.select(found.label("listed")).where(stays).lateral("kept_keys")
-
-
-def _merged(keys: sa.ColumnElement[Any]) -> sa.FromClause:
+def _merged(held_rows: sa.Subquery, keys: sa.ColumnElement[Any]) -> sa.FromClause:
     """The values of these keys as the source says them, but for what people changed."""
     key = sa.func.unnest(keys).table_valued("key").render_derived("filled").c.key
     value = comparison.unless_changed(
-        RECORD.data[key], source_row.c.data[key], staged_row.c.data[key]
+        held_rows.c.data[key], held_rows.c.last_data[key], held_rows.c.said_data[key]
     )
     collected = sa.func.jsonb_object_agg(key, value, type_=JSONB).filter(value.is_not(None))
     return sa.select(sa.func.coalesce(collected, _NOTHING).label("data")).lateral("merged")
@@ -227,25 +273,24 @@ async def remove_gone(
     deleted = policy is RemovedRows.DELETE
     kind = ChangeKind.DELETED if deleted else ChangeKind.ARCHIVED
     targets = selection.subquery("gone")
+    rows = targets.join(RECORD.id.table, RECORD.id == targets.c.record_id)
+    held_rows = held_records(rows, *run.rows.records, beside={})
     changes = (
         sa.select(
-            RECORD.id,
+            *creation_columns(held_rows),
             sa.cast(sa.null(), sa.ARRAY(sa.Text)).label("omitted"),
             sa.literal(kind.value, sa.Text).label("kind"),
             sa.cast(sa.null(), JSONB).label("before"),
             sa.cast(sa.null(), JSONB).label("after"),
-            RECORD.title,
-            sa.literal({}, JSONB).label("data"),
-            sa.literal([], sa.ARRAY(sa.Text)).label("cleared"),
-            sa.literal(True, sa.Boolean).label("archived") if not deleted else RECORD.archived,
+            held_rows.c.title,
+            held_rows.c.data,
+            held_rows.c.archived if deleted else sa.literal(True, sa.Boolean).label("archived"),
             sa.literal(run.actor.user_id, sa.Uuid).label("updated_by_user_id"),
             sa.literal(work.now, Timestamp).label("updated_at"),
             (sa.literal(work.now, Timestamp) if deleted else sa.cast(sa.null(), Timestamp)).label(
                 "deleted_at"
             ),
         )
-        .join(targets, targets.c.record_id == RECORD.id)
-        .where(*run.rows.records)
         .cte("given")
         .prefix_with("MATERIALIZED")
     )

@@ -17,7 +17,7 @@ from models.data.record_changes.rules import ChangeKind
 from models.data.records.bulk import derive_where, update_from
 from models.data.records.events import emit_written
 from models.data.records.queries import RECORD
-from models.data.records.rows import CHANGES_WITH_CREATIONS
+from models.data.records.rows import CHANGES_WITH_CREATIONS, creation_columns, held_records
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.store import accept_job, has_open_job
 from models.sources.data_source_runs.queries import run_in_workspace
@@ -135,6 +135,12 @@ async def _revert_records(
 def _changes(run: SourceRunRow) -> sa.Select[Any]:
     """The changes that the run made, with the ids of their records."""
     return sa.select(RECORD.id, CHANGES_WITH_CREATIONS.c.id.label("change_id")).where(
+        *_made_by(run)
+    )
+
+
+def _made_by(run: SourceRunRow) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
         source_row.c.workspace_id == run.workspace_id,
         source_row.c.source_id == source_id_of(run),
         source_row.c.run_id == run.id,
@@ -148,6 +154,41 @@ def _changes(run: SourceRunRow) -> sa.Select[Any]:
 
 def _before(run: SourceRunRow, actor: Actor, work: UnitOfWork) -> sa.Select[Any]:
     """The records as they were, as `update_from` takes them, but the ones that changed since."""
+    held_rows = _held(run)
+    old, new = held_rows.c.old, held_rows.c.new
+    created = held_rows.c.kind == ChangeKind.CREATED.value
+    updated = held_rows.c.kind == ChangeKind.UPDATED.value
+    named = sa.select(sa.func.jsonb_object_keys(old.op("||")(new))).correlate(held_rows)
+    keys = sa.func.array(named.scalar_subquery(), type_=sa.ARRAY(sa.Text))
+    kind = sa.case(
+        (created, ChangeKind.DELETED.value),
+        (updated, ChangeKind.UPDATED.value),
+        else_=ChangeKind.RESTORED.value,
+    )
+    title = sa.func.coalesce(old.op("->>")(TITLE_KEY), held_rows.c.title)
+    others = held_rows.c.data.op("-", return_type=JSONB())(keys)
+    data = others.op("||", return_type=JSONB())(
+        old.op("-", return_type=JSONB())(sa.literal(TITLE_KEY, sa.Text))
+    )
+    archived = sa.case((created, held_rows.c.archived), else_=sa.literal(False, sa.Boolean))
+    deleted_at = sa.case((created, sa.literal(work.now, Timestamp)), else_=sa.null())
+    return sa.select(
+        *creation_columns(held_rows),
+        sa.cast(sa.null(), sa.ARRAY(sa.Text)).label("omitted"),
+        kind.label("kind"),
+        _where(updated, new).label("before"),
+        _where(updated, old).label("after"),
+        sa.case((updated, title), else_=held_rows.c.title).label("title"),
+        sa.case((updated, data), else_=held_rows.c.data).label("data"),
+        archived.label("archived"),
+        sa.literal(actor.user_id, sa.Uuid).label("updated_by_user_id"),
+        sa.literal(work.now, Timestamp).label("updated_at"),
+        deleted_at.label("deleted_at"),
+    )
+
+
+def _held(run: SourceRunRow) -> sa.Subquery:
+    """The records that nobody changed since, with the values of the run's change."""
     # A creation that is not written is later than nothing.
     change = CHANGES_WITH_CREATIONS.c
     later = CHANGE.id.table.alias("later")
@@ -157,39 +198,14 @@ def _before(run: SourceRunRow, actor: Actor, work: UnitOfWork) -> sa.Select[Any]
         later.c.id > change.id,
     )
     empty = sa.literal({}, JSONB)
-    old, new = (sa.func.coalesce(column, empty) for column in (change.before, change.after))
-    created = change.kind == ChangeKind.CREATED.value
-    updated = change.kind == ChangeKind.UPDATED.value
-    named = sa.select(sa.func.jsonb_object_keys(old.op("||")(new))).correlate(
-        CHANGES_WITH_CREATIONS
-    )
-    keys = sa.func.array(named.scalar_subquery(), type_=sa.ARRAY(sa.Text))
-    kind = sa.case(
-        (created, ChangeKind.DELETED.value),
-        (updated, ChangeKind.UPDATED.value),
-        else_=ChangeKind.RESTORED.value,
-    )
-    title = sa.func.coalesce(old.op("->>")(TITLE_KEY), RECORD.title)
-    data = old.op("-", return_type=JSONB())(sa.literal(TITLE_KEY, sa.Text))
-    archived = sa.case((created, RECORD.archived), else_=sa.literal(False, sa.Boolean))
-    deleted_at = sa.case((created, sa.literal(work.now, Timestamp)), else_=sa.null())
-    return (
-        _changes(run)
-        .with_only_columns(
-            RECORD.id,
-            sa.cast(sa.null(), sa.ARRAY(sa.Text)).label("omitted"),
-            kind.label("kind"),
-            _where(updated, new).label("before"),
-            _where(updated, old).label("after"),
-            sa.case((updated, title), else_=RECORD.title).label("title"),
-            sa.case((updated, data), else_=empty).label("data"),
-            sa.case((updated, keys), else_=sa.literal([], sa.ARRAY(sa.Text))).label("cleared"),
-            archived.label("archived"),
-            sa.literal(actor.user_id, sa.Uuid).label("updated_by_user_id"),
-            sa.literal(work.now, Timestamp).label("updated_at"),
-            deleted_at.label("deleted_at"),
-        )
-        .where(~changed_since, change.omitted_keys.is_(None))
+    return held_records(
+        RECORD.id.table,
+        *(*_made_by(run), ~changed_since, change.omitted_keys.is_(None)),
+        beside={
+            "kind": change.kind,
+            "old": sa.func.coalesce(change.before, empty),
+            "new": sa.func.coalesce(change.after, empty),
+        },
     )
 
 
