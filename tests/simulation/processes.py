@@ -5,12 +5,12 @@ a connection while it is stopped, so no step ever waits for another.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from datetime import UTC, datetime, timedelta
 from random import Random
-from types import SimpleNamespace
+from types import SimpleNamespace, coroutine
 from typing import Any
 
 import psycopg
@@ -122,7 +122,10 @@ class Faults:
 
 
 class Task:
-    """One thing that a process does, from step to step."""
+    """One thing that a process does, from step to step.
+
+    Its coroutine is driven by hand: the event loop would pass several times for each step.
+    """
 
     def __init__(self, name: str, faults: Faults, work: Coroutine[Any, Any, Any]) -> None:
         self.name = name
@@ -133,71 +136,62 @@ class Task:
         self.execution: Any = None
         """The execution whose task it carries out, and the attempt."""
         self.place = "begins"
-        self._idle = asyncio.Event()
-        self._gate: asyncio.Future[None] | None = None
-        self._task = asyncio.get_running_loop().create_task(self._run(work))
-
-    async def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        _CURRENT.set(self)
-        try:
-            await self.stand("begins")
-            return await work
-        finally:
-            work.close()
-            self._idle.set()
-
-    async def stand(self, place: str) -> None:
-        """Stop here until the next step."""
-        self.place = place
-        self._gate = asyncio.get_running_loop().create_future()
-        self._idle.set()
-        await self._gate
-
-    @property
-    def done(self) -> bool:
-        return self._task.done()
-
-    async def start(self) -> None:
-        """Come to the first place to stop."""
-        await self._until_idle()
+        self.done = False
+        self.error: Exception | None = None
+        """What it raised."""
+        self._work = work
+        self._context = copy_context()
+        self._context.run(_CURRENT.set, self)
 
     async def go_on(self) -> None:
         """Do one step."""
-        assert self._gate is not None
-        self._idle.clear()
-        self._gate.set_result(None)
-        await self._until_idle()
+        await self._until_it_stands(self._work.send, None)
 
     async def end(self) -> None:
         """Die where it stands."""
-        self._task.cancel()
-        await asyncio.wait([self._task])
+        if not self.done:
+            await self._until_it_stands(self._work.throw, asyncio.CancelledError())
+            assert self.done, f"{self.name} goes on after its end: {self.place}"
 
-    async def _until_idle(self) -> None:
+    async def _until_it_stands(self, resume: Callable[[Any], Any], value: Any) -> None:
         try:
-            async with asyncio.timeout(BLOCKED_SECONDS):
-                await self._idle.wait()
-                if self._task.done() or self._gate is None or self._gate.done():
-                    await asyncio.wait([self._task])
-        except TimeoutError:
-            raise Violation(f"{self.name} waits for another at: {self.place}") from None
-
-    def result(self) -> Any:
-        """What it came to; None for one that died. Raises what it raised."""
-        return None if self._task.cancelled() else self._task.result()
-
-    def error(self) -> BaseException | None:
-        return None if self._task.cancelled() else self._task.exception()
+            while (awaited := self._context.run(resume, value)) is not _STANDS:
+                # It waits for something else: a new connection, or a task of its own.
+                await _end_of(awaited, self)
+                resume, value = self._work.send, None
+        except StopIteration:
+            self.done = True
+        except asyncio.CancelledError:
+            self.done = True
+        except Exception as error:  # noqa: BLE001  # it is looked at by whoever has the task go on
+            self.done, self.error = True, error
 
 
 _CURRENT: ContextVar[Task | None] = ContextVar("current", default=None)
+_STANDS = object()
+
+
+@coroutine
+def _stand() -> Generator[object, None, None]:
+    yield _STANDS
 
 
 async def step(place: str) -> None:
-    """A place where a task may stop while others continue."""
+    """A place where a task stands until its next step, while others continue."""
     task = _CURRENT.get()
     if task is not None:
-        await task.stand(place)
+        task.place = place
+        await _stand()
+
+
+async def _end_of(awaited: asyncio.Future[Any] | None, task: Task) -> None:
+    """Wait for a future on behalf of a task; nothing is a turn of the event loop."""
+    if awaited is None:
+        await asyncio.sleep(0)
+        return
+    awaited._asyncio_future_blocking = False
+    if not (await asyncio.wait([awaited], timeout=BLOCKED_SECONDS))[0]:
+        raise Violation(f"{task.name} waits for another at: {task.place}")
 
 
 @asynccontextmanager
@@ -207,13 +201,13 @@ async def call_of_temporal() -> AsyncIterator[None]:
     if task is None:
         yield
         return
-    await task.stand("calls Temporal")
+    await step("calls Temporal")
     if task.faults.strike(0.08):
         raise RPCError("unavailable", RPCStatusCode.UNAVAILABLE, b"")
     yield
     if task.faults.strike(0.08):
         raise RPCError("deadline exceeded", RPCStatusCode.DEADLINE_EXCEEDED, b"")
-    await task.stand("has called Temporal")
+    await step("has called Temporal")
 
 
 class SteppedDatabase(Database):
@@ -241,7 +235,7 @@ async def _a_step() -> AsyncIterator[None]:
     if task.in_transaction:
         yield
         return
-    await task.stand("begins a transaction")
+    await step("begins a transaction")
     task.in_transaction = True
     try:
         yield
@@ -250,7 +244,7 @@ async def _a_step() -> AsyncIterator[None]:
     if task.faults.strike(0.02):
         # It is committed, and who made it does not know.
         raise psycopg.OperationalError("the connection is lost")
-    await task.stand("has committed")
+    await step("has committed")
 
 
 def _die_if_doomed() -> None:

@@ -11,7 +11,6 @@ from uuid import UUID
 
 import psycopg
 from temporalio.service import RPCError
-from temporalio.testing import ActivityEnvironment
 
 from models.automation.automation_runs import acceptance, commands, retries
 from models.automation.automation_runs.acceptance import RunRequest
@@ -31,6 +30,7 @@ from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.simulation.invariants import ENDS, check
 from tests.simulation.processes import Faults, Task, Violation
 from tests.simulation.temporal import Execution, Server, payloads_of
+from tests.simulation.workers import INFO, as_activity
 from tests.simulation.world import Process, World
 
 STEPS = 250
@@ -150,16 +150,12 @@ class Scenario:
         for tasks in (self.clients, *(one.tasks for one in self.processes)):
             if task in tasks:
                 tasks.remove(task)
-        error = task.error()
-        if error is not None and not isinstance(error, _EXPECTED):
-            raise error
+        if task.error is not None and not isinstance(task.error, _EXPECTED):
+            raise task.error
 
-    async def _begin(
-        self, process: Process | None, name: str, work: Coroutine[Any, Any, Any]
-    ) -> Task:
+    def _begin(self, process: Process | None, name: str, work: Coroutine[Any, Any, Any]) -> Task:
         task = Task(name if process is None else f"{process.name} {name}", self.faults, work)
         (self.clients if process is None else process.tasks).append(task)
-        await task.start()
         return task
 
     # People.
@@ -178,7 +174,7 @@ class Scenario:
             "resume": self._resume,
         }[name]()
         if work is not None:
-            await self._begin(None, name, work)
+            self._begin(None, name, work)
 
     def _automation(self) -> Id:
         names = ("quick", "slow", "limited", "newest", "failing")
@@ -275,7 +271,7 @@ class Scenario:
     async def _relay(self) -> None:
         process = self.random.choice(self.processes)
         if process.delivering < 20:
-            await self._begin(process, "claims", self._claim(process))
+            self._begin(process, "claims", self._claim(process))
 
     async def _claim(self, process: Process) -> None:
         process.delivering += 1
@@ -286,7 +282,7 @@ class Scenario:
         for row in rows:
             process.note_start(row)
             what = f"delivers {row.intent} of {row.subject_id}"
-            await self._begin(process, what, process.relay._deliver(row))
+            self._begin(process, what, process.relay._deliver(row))
 
     async def _workflow_task(self) -> None:
         waiting = [one for one in self.server.executions.values() if one.has_task]
@@ -297,23 +293,18 @@ class Scenario:
         process = self.random.choice(self.processes)
         attempt = self.server.take(execution)
         work = process.worker.execute(execution, attempt)
-        task = await self._begin(process, f"executes {execution.run_id}", work)
+        task = self._begin(process, f"executes {execution.run_id}", work)
         task.execution = (execution, attempt)
 
     async def _sweep(self) -> None:
         self.swept_at = self.clock.moment
         process = self.random.choice(self.processes)
-
-        async def sweep() -> None:
-            environment = ActivityEnvironment()
-            environment.info = replace(environment.info, started_time=self.clock.moment)
-            await environment.run(process.reconciler.reconcile)
-
-        await self._begin(process, "sweeps", sweep())
+        info = replace(INFO, started_time=self.clock.moment)
+        self._begin(process, "sweeps", as_activity(info, process.reconciler.reconcile))
 
     async def _attend(self) -> None:
         process = self.random.choice(self.processes)
-        await self._begin(process, "attends to pauses", process.pauses.turn())
+        self._begin(process, "attends to pauses", process.pauses.turn())
 
     async def _die(self) -> None:
         process = self.random.choice(self.processes)
@@ -430,14 +421,12 @@ class Scenario:
             " OR claimed_until < now()), EXISTS (SELECT FROM pause WHERE due_at <= now())"
         )
         if resting:
-            await self._begin(
-                self.processes[0], "attends to pauses", self.processes[0].pauses.turn()
-            )
+            self._begin(self.processes[0], "attends to pauses", self.processes[0].pauses.turn())
             return True
         delivered = bool(self.processes[0].relay._delivered)
         if (claims and not self._crowded) or delivered:
             self._crowded = not delivered
-            await self._begin(self.processes[0], "claims", self._claim(self.processes[0]))
+            self._begin(self.processes[0], "claims", self._claim(self.processes[0]))
             return True
         return bool(on)
 

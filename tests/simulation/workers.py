@@ -5,7 +5,8 @@ lost, also the ends of its local activities, which another attempt executes anew
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -14,7 +15,12 @@ from temporalio import activity, workflow
 from temporalio.api.common.v1 import Payloads
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation, WorkflowActivationJob
 from temporalio.bridge.proto.workflow_commands import WorkflowCommand
-from temporalio.common import Priority, SearchAttributePair, TypedSearchAttributes
+from temporalio.common import (
+    Priority,
+    SearchAttributePair,
+    TypedSearchAttributes,
+    _CompositeEvent,
+)
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker._workflow_instance import (
@@ -35,6 +41,32 @@ _EXTERN: Mapping[str, Any] = {
     "__temporal_get_metric_meter": lambda: None,
     "__temporal_assert_local_activity_valid": lambda _: None,
 }
+
+
+INFO = ActivityEnvironment.default_info()
+_NEVER = _CompositeEvent(thread_event=threading.Event(), async_event=None)
+
+
+async def as_activity(
+    info: activity.Info, method: Callable[..., Awaitable[Any]], *arguments: Any
+) -> Any:
+    """Execute an activity where its caller stands; the SDK makes it a task of its own."""
+    context = activity._Context(
+        info=lambda: info,
+        heartbeat=None,
+        cancelled_event=_NEVER,
+        worker_shutdown_event=_NEVER,
+        shield_thread_cancel_exception=None,
+        payload_converter_class_or_instance=data_converter.payload_converter,
+        runtime_metric_meter=None,
+        client=None,
+        cancellation_details=activity._ActivityCancellationDetailsHolder(),
+    )
+    token = activity._Context.set(context)
+    try:
+        return await method(*arguments)
+    finally:
+        activity._Context.reset(token)
 
 
 class Worker:
@@ -122,16 +154,15 @@ class Worker:
         )
         failure: Exception | None = None
         for attempt in range(MOST_ATTEMPTS):
-            environment = ActivityEnvironment()
-            environment.info = replace(
-                environment.info,
+            info = replace(
+                INFO,
                 workflow_id=execution.id,
                 activity_type=call.activity_type,
                 attempt=attempt + 1,
                 started_time=self._server.now(),
             )
             try:
-                value = await environment.run(method, *arguments)
+                value = await as_activity(info, method, *arguments)
             except Exception as error:  # noqa: BLE001  # it is tried again, as by Temporal
                 failure = error
                 if isinstance(error, ApplicationError) and error.non_retryable:
