@@ -11,6 +11,8 @@ WORKERS ?= 4
 # Options for `workspace up`, for example: make up UP="--port 0 --state-dir /tmp/trial"
 UP ?=
 UV ?= uv
+# Scenarios in simulated time that `make explore` plays: make explore SEEDS=10000..19999
+SEEDS ?= 0..9999
 
 # The sandbox loads a workflow's module for every replay; without bytecode it would compile it, too.
 unexport PYTHONDONTWRITEBYTECODE
@@ -51,6 +53,7 @@ quick: setup ## Lint, types and the fast tests: rules, models and runtime.
 		tests/architecture tests/models tests/runtime
 
 explore: setup ## Run the random tests long, with examples nobody has tried.
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS)
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --hypothesis-profile explore \
 		$$(grep -rlE --include='test_*.py' 'from (hypothesis|tests.support.exploring)' tests)
 

@@ -1,6 +1,6 @@
 """What holds after every scenario, read from the rows and from the log of their changes."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -38,9 +38,7 @@ async def check(world: World, server: Server, accepted: set[UUID], events: set[i
     for change in changes:
         pauses.see(change)
     _check_nothing_begins_after_ends(changes)
-    await _check_ends(world, accepted)
-    await _check_effects(world)
-    await _check_repeats(world, events)
+    await _check_rows(world, accepted, events)
     _check_executions(server)
 
 
@@ -140,72 +138,58 @@ def _check_nothing_begins_after_ends(changes: Sequence[Change]) -> None:
         ended |= {one.id for one in group if one.kind == "run" and one.after in ENDS}
 
 
-async def _check_ends(world: World, accepted: set[UUID]) -> None:
-    """All that was accepted is there and has ended, and nothing of it is left."""
-    rows = dict(await world.ask("SELECT id, status FROM automation_run"))
-    if lost := accepted - rows.keys():
-        raise Violation(f"lost: accepted and not there: {lost}")
-    if opened := {id_: status for id_, status in rows.items() if status not in ENDS}:
-        raise Violation(f"open: never ended: {opened}")
-    ((waiting,),) = await world.ask(
-        "SELECT (SELECT count(*) FROM outbox) + (SELECT count(*) FROM resting_intent)"
-    )
-    if waiting:
-        raise Violation(f"open: {waiting} intents are left in the end")
-    left = await world.ask(
-        "SELECT run_id, node_id, status FROM node_run"
-        " WHERE status IN ('queued', 'running', 'waiting')"
-    )
-    if left:
-        raise Violation(f"nodes of ended runs are open: {left}")
+async def _check_rows(world: World, accepted: set[UUID], events: set[int]) -> None:
+    """What the rows have to say in the end."""
+    parameters = {
+        "accepted": [*accepted],
+        "events": [*events],
+        "failing": world.automations["failing"],
+    }
+    for promise, broken in await world.ask(_BROKEN, parameters):
+        raise Violation(f"{promise}: {broken}")
 
 
-async def _check_effects(world: World) -> None:
-    """A record for each node that says it made one (architecture.md#effects-once)."""
-    made = Counter(dict(await world.ask("SELECT creation_run_id, count(*) FROM record GROUP BY 1")))
-    said = Counter(
-        dict(
-            await world.ask(
-                "SELECT run_id, count(*) FROM node_run WHERE node_kind = 'create_record'"
-                " AND status = 'succeeded' AND outcome IS DISTINCT FROM 'reused' GROUP BY 1"
-            )
-        )
-    )
-    if made != said:
-        raise Violation(f"effects: {dict(made - said)} too many, {dict(said - made)} missing")
-    short = await world.ask(
-        "SELECT run.id FROM automation_run run WHERE status = 'succeeded' AND source <> 'replay'"
-        " AND NOT EXISTS (SELECT FROM node_run WHERE run_id = run.id AND status = 'succeeded')"
-    )
-    if short:
-        raise Violation(f"effects: succeeded without an effect: {short}")
-
-
-async def _check_repeats(world: World, events: set[int]) -> None:
-    """What is repeated until it is heard has one run: an event, a due time, a failure."""
-    for name in ("event", "scheduledAt", "runId"):
-        doubled = await world.ask(
-            "SELECT trigger_payload ->> %s, count(*) FROM automation_run"
-            " WHERE trigger_payload ? %s AND source <> 'replay' GROUP BY 1 HAVING count(*) > 1",
-            name,
-            name,
-        )
-        if doubled:
-            raise Violation(f"doubled: more than one run for {name} {doubled}")
-    heard = await world.ask(
-        "SELECT (trigger_payload ->> 'event')::int FROM automation_run"
-        " WHERE trigger_payload ? 'event'"
-    )
-    if lost := events - {number for (number,) in heard}:
-        raise Violation(f"lost: events without a run: {lost}")
-    unanswered = await world.ask(
-        "SELECT id FROM automation_run run WHERE automation_id = %s AND status = 'failed'"
-        " AND source <> 'test' AND NOT coalesce((options ->> 'test')::bool, false) AND NOT"
-        " EXISTS (SELECT FROM automation_run WHERE trigger_payload ->> 'runId' = run.id::text)",
-        world.automations["failing"],
-    )
-    if unanswered:
-        raise Violation(f"lost: failures without their handler: {unanswered}")
+_PROMISES = {
+    "lost: accepted and not there": """
+        SELECT unnest(%(accepted)s::uuid[]) EXCEPT SELECT id FROM automation_run""",
+    "open: never ended": """
+        SELECT id, status FROM automation_run
+        WHERE status IN ('queued', 'running', 'waiting')""",
+    "open: intents are left in the end": """
+        SELECT subject_id FROM outbox UNION ALL SELECT work_id FROM resting_intent""",
+    "open: nodes of ended runs": """
+        SELECT run_id, node_id, status FROM node_run
+        WHERE status IN ('queued', 'running', 'waiting')""",
+    # A record for each node that says it made one (architecture.md#effects-once).
+    "effects: not as many records as nodes that made one": """
+        SELECT run_id, made, said
+        FROM (SELECT creation_run_id AS run_id, count(*) AS made FROM record GROUP BY 1) AS made
+        FULL JOIN (SELECT run_id, count(*) AS said FROM node_run
+            WHERE node_kind = 'create_record' AND status = 'succeeded'
+                AND outcome IS DISTINCT FROM 'reused' GROUP BY 1) AS said USING (run_id)
+        WHERE made IS DISTINCT FROM said""",
+    "effects: succeeded without one": """
+        SELECT id FROM automation_run AS run WHERE status = 'succeeded' AND source <> 'replay'
+            AND NOT EXISTS (SELECT FROM node_run WHERE run_id = run.id AND status = 'succeeded')""",
+    # What is repeated until it is heard has one run: an event, a due time, a failure.
+    "doubled: more than one run": """
+        SELECT name, trigger_payload ->> name, count(*)
+        FROM automation_run, unnest(ARRAY['event', 'scheduledAt', 'runId']) AS name
+        WHERE trigger_payload ? name AND source <> 'replay' GROUP BY 1, 2 HAVING count(*) > 1""",
+    "lost: events without a run": """
+        SELECT unnest(%(events)s::int[])
+        EXCEPT SELECT (trigger_payload ->> 'event')::int FROM automation_run""",
+    "lost: failures without their handler": """
+        SELECT id FROM automation_run AS run
+        WHERE automation_id = %(failing)s AND status = 'failed'
+            AND source <> 'test' AND NOT coalesce((options ->> 'test')::bool, false) AND NOT EXISTS
+            (SELECT FROM automation_run WHERE trigger_payload ->> 'runId' = run.id::text)""",
+}
+"""Each with the rows that break it."""
+_BROKEN = " UNION ALL ".join(
+    f"SELECT '{promise}', jsonb_agg(broken) FROM ({query}) AS broken HAVING count(*) > 0"  # noqa: S608  # ours
+    for promise, query in _PROMISES.items()
+)
 
 
 def _check_executions(server: Server) -> None:

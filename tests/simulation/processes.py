@@ -23,7 +23,8 @@ import runtime.clock
 import runtime.ids
 from activities.automation_runs import node_execution, quick_nodes
 from activities.outbox import relay
-from runtime.database import Database, SingleStatement, Transaction
+from models.automation.automation_runs import queries, retries
+from runtime.database import Database, SingleStatement, Transaction, UnitOfWork
 from runtime.postgresql import sessions
 
 BLOCKED_SECONDS = 60
@@ -108,6 +109,18 @@ def answer_in_place(patch: pytest.MonkeyPatch) -> None:
         manager.prepare_threshold, manager.prepared_max = 0, 10_000
 
     patch.setattr(PrepareManager, "__init__", begin_prepared)
+    _answer_with_rows(patch)
+
+
+def _answer_with_rows(patch: pytest.MonkeyPatch) -> None:
+    """Answer calls of people with the row of their run: nothing here reads its nodes."""
+
+    async def accepted(_: UnitOfWork, run: Any, __: int) -> Any:
+        return run
+
+    patch.setattr(queries, "accepted_detail", accepted)
+    for module in (queries, retries):
+        patch.setattr(module, "detail", queries.load_run)
 
 
 class Faults:
@@ -163,7 +176,7 @@ class Task:
             self.done = True
         except asyncio.CancelledError:
             self.done = True
-        except Exception as error:  # noqa: BLE001  # it is looked at by whoever has the task go on
+        except Exception as error:  # noqa: BLE001  # its caller reads it
             self.done, self.error = True, error
 
 

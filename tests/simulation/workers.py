@@ -81,7 +81,8 @@ class Worker:
         self._server = server
         definitions = map(workflow._Definition.must_from_class, workflows)
         self._workflows = {str(one.name): one for one in definitions}
-        found = [(activity._Definition.must_from_callable(one), one) for one in activities]
+        # What the decorator noted; the SDK would copy it for each process.
+        found = [(getattr(one, "__temporal_activity_definition"), one) for one in activities]
         self._activities = {str(one.name): (one, method) for one, method in found}
         self._cache: dict[str, tuple[int, WorkflowInstance]] = {}
 

@@ -1,6 +1,6 @@
 """The database of scenarios, what it remembers of every change, and the processes around it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -109,6 +109,35 @@ CREATE TRIGGER simulation AFTER INSERT OR DELETE ON resting_intent
     FOR EACH ROW EXECUTE FUNCTION simulation.rest_changed();
 """
 
+_CHANGED = (
+    "simulation.change",
+    "outbox",
+    "resting_intent",
+    "pause",
+    "circuit_breaker",
+    "run_wait",
+    "suspended_execution",
+    "node_run_attempt",
+    "node_run",
+    "trigger_event",
+    "notification",
+    "ungrouped_failure",
+    "ended_run",
+    "automation_run",
+    "record_change",
+    "record",
+    "record_count",
+    "workspace_event",
+)
+"""The tables that scenarios write to."""
+VACUUMED_AFTER = 100
+"""Scenarios whose removed rows are left in the tables, and read past by later ones."""
+
+_CLEARED = """
+CREATE FUNCTION simulation.clear() RETURNS void SET session_replication_role = replica
+    LANGUAGE plpgsql AS $$ BEGIN {} END $$
+""".format("".join(map("DELETE FROM {}; ".format, _CHANGED)))
+
 _SETTINGS = (
     "search_path = simulation, pg_catalog, public",
     "synchronous_commit = off",
@@ -117,27 +146,6 @@ _SETTINGS = (
     f"lock_timeout = ''{LOCKED_SECONDS}s''",
 )
 """Of every connection to the database of scenarios."""
-
-_CLEARED = [
-    "DELETE FROM simulation.change",
-    "DELETE FROM outbox",
-    "DELETE FROM resting_intent",
-    "DELETE FROM pause",
-    "DELETE FROM circuit_breaker",
-    "DELETE FROM run_wait",
-    "DELETE FROM suspended_execution",
-    "DELETE FROM node_run_attempt",
-    "DELETE FROM node_run",
-    "DELETE FROM trigger_event",
-    "DELETE FROM notification",
-    "DELETE FROM ungrouped_failure",
-    "DELETE FROM ended_run",
-    "DELETE FROM automation_run",
-    "DELETE FROM record_change",
-    "DELETE FROM record",
-    "DELETE FROM record_count",
-    "DELETE FROM workspace_event",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +214,7 @@ class World:
         self.url = url
         self.clock = clock
         self.store = ObjectStore("memory://")
+        self._cleared = 0
 
     async def make(self) -> None:
         """The workspace, its database and its automations."""
@@ -254,14 +263,14 @@ class World:
 
     def _slow(self) -> Any:
         pause = node("pause", "delay", seconds=20)
-        edges = [("make", "pause"), ("pause", "after")]
-        return graph(self._record("make"), pause, self._record("after"), edges=edges)
+        return graph(pause, self._record("make"), edges=[("pause", "make")])
 
     async def clear(self) -> None:
         """Remove what a scenario left."""
-        await self.connection.execute("SET session_replication_role = replica")
-        await self.connection.execute("; ".join(_CLEARED))
-        await self.connection.execute("SET session_replication_role = origin")
+        await self.connection.execute("SELECT simulation.clear()")
+        if self._cleared % VACUUMED_AFTER == 0:
+            await self.connection.execute(f"VACUUM {', '.join(_CHANGED)}")
+        self._cleared += 1
 
     async def tell_time(self) -> None:
         """Have PostgreSQL know what time it is."""
@@ -269,7 +278,7 @@ class World:
             "UPDATE simulation.clock SET moment = %s", (self.clock.moment,)
         )
 
-    async def ask(self, query: str, *parameters: Any) -> list[Any]:
+    async def ask(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[Any]:
         """The rows of a query, in a transaction of its own."""
         return await (await self.connection.execute(query, parameters)).fetchall()
 
@@ -287,6 +296,7 @@ async def a_world(url: str, clock: Clock) -> AsyncIterator[World]:
     """A world in a migrated database of its own."""
     async with await psycopg.AsyncConnection.connect(libpq_url(url), autocommit=True) as connection:
         await connection.execute(_WATCHED)
+        await connection.execute(_CLEARED)
         for setting in _SETTINGS:
             await connection.execute(
                 f"DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET {setting}',"
