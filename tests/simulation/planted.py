@@ -248,6 +248,17 @@ def runs_are_accepted_without_a_start(patch: Patch) -> None:
     patch.setattr(acceptance, "_ACCEPT_PAUSABLE", _Unstarted())
 
 
+def a_scheduled_run_does_not_hear_of_its_slot(patch: Patch) -> None:
+    start_intent = slots.start_intent
+
+    def unsignalled(*arguments: Any, **options: Any) -> Any:
+        intent = start_intent(*arguments, **options)
+        request = {name: what for name, what in intent["request"].items() if name != "signal"}
+        return {**intent, "request": request}
+
+    patch.setattr(slots, "start_intent", unsignalled)
+
+
 class _Unstarted:
     """Accepts a run and forgets to have it started."""
 

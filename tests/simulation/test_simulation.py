@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.long, pytest.mark.takes(seconds=25)]
 PLAYED = 40
 """Scenarios of every run, ten in each weather; `make explore` plays many more beside it."""
 FIND_WITHIN = 1_000
-"""Scenarios, in which each planted bug is found. Most are found in 60 (ADR 0177)."""
+"""Scenarios to find a planted bug in. Most are found within 60 (ADR 0177)."""
 
 
 class Player:
