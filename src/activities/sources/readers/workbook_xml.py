@@ -173,10 +173,7 @@ def _meaning(code: str) -> tuple[bool, int, str | None]:
 
 
 def _typed_by(code: str) -> Callable[[float], Cell] | None:
-    """The maker of cells of numbers that a format shows as other ones, or with leading zeros.
-
-    Also of those that it shows with a currency.
-    """
+    """The maker of cells of numbers of a format with percents, a currency or leading zeros."""
     if is_percent(code):
         return Percent
     currency = currency_of(code)

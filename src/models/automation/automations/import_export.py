@@ -248,6 +248,7 @@ AUTOMATIONS = BundleKind(
         "sealed_previous_webhook_secret": _WEBHOOK,
         "previous_webhook_secret_until": _WEBHOOK,
         "canary": "is an experiment of the platform, which stays behind",
+        "rewrites": "counts renames on the platform, which stay behind",
         "next_run_at": _SCHEDULE,
         "skipped_fires": _SCHEDULE,
         "missed_fires": _SCHEDULE,

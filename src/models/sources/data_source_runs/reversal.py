@@ -188,7 +188,7 @@ def _before(run: SourceRunRow, actor: Actor, work: UnitOfWork) -> sa.Select[Any]
 
 
 def _held(run: SourceRunRow) -> sa.Subquery:
-    """The records that nobody changed since, with the values of the run's change."""
+    """The records without a change since, with the values of the run's change."""
     # A creation that is not written is later than nothing.
     change = CHANGES_WITH_CREATIONS.c
     later = CHANGE.id.table.alias("later")
