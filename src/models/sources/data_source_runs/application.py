@@ -74,7 +74,7 @@ async def update_changed(work: UnitOfWork, run: Application, *, found_by_keys: b
     row is cleared. What a row does not fill stays. The same statement remembers what known rows
     say now.
     """
-    described_rows = _said(run, work.now).cte("said").prefix_with("MATERIALIZED")
+    described_rows = _record_contents(run, work.now).cte("said").prefix_with("MATERIALIZED")
     given_rows = (
         sa.select(described_rows)
         .where(described_rows.c.differs)
@@ -88,7 +88,10 @@ async def update_changed(work: UnitOfWork, run: Application, *, found_by_keys: b
             record_id=described_rows.c.id,
             run_id=run.rows.run_id,
             removed=False,
-            **{name.removeprefix("said_"): described_rows.c[name] for name in _said_columns(run)},
+            **{
+                name.removeprefix("said_"): described_rows.c[name]
+                for name in _remembered_columns(run)
+            },
         )
         .cte("remembered")
     )
@@ -110,8 +113,8 @@ async def _remember_found(work: UnitOfWork, run: Application) -> None:
     await work.execute(sa.select(sa.literal(1)).add_cte(_remembered(run, found, staged_row)))
 
 
-def _said_columns(run: Application) -> list[str]:
-    """The columns of `_said` that are remembered."""
+def _remembered_columns(run: Application) -> list[str]:
+    """The columns of `_record_contents` that are remembered."""
     return [f"said_{name}" for name in ("digest", *_content_columns(run))]
 
 
@@ -120,12 +123,12 @@ def _content_columns(run: Application) -> list[str]:
     return ["position", "title", "data"] if run.merges else []
 
 
-def _said(run: Application, now: datetime) -> sa.Select[Any]:
+def _record_contents(run: Application, now: datetime) -> sa.Select[Any]:
     """The content that changed rows have for their records, as `update_from` takes it.
 
     A record that `differs` from it is changed.
     """
-    compared_rows = _told(run)
+    compared_rows = _compared_values(run)
     renamed = compared_rows.c.old_title != compared_rows.c.title
     before, after = [
         values.op("-", return_type=JSONB())(compared_rows.c.same)
@@ -134,7 +137,7 @@ def _said(run: Application, now: datetime) -> sa.Select[Any]:
     return sa.select(
         *(
             compared_rows.c[name]
-            for name in (*CREATION, "created", "identity", *_said_columns(run))
+            for name in (*CREATION, "created", "identity", *_remembered_columns(run))
         ),
         sa.or_(
             renamed,
@@ -154,13 +157,13 @@ def _said(run: Application, now: datetime) -> sa.Select[Any]:
     )
 
 
-def _told(run: Application) -> sa.Subquery:
+def _compared_values(run: Application) -> sa.Subquery:
     """The records of changed rows, as they are and as the rows say; `filled` are values of these.
 
     The values of the keys in `same` stay. Columns that are used twice are computed once: PostgreSQL
     merges no query with an offset into the one around it.
     """
-    held_rows = _held(run)
+    held_rows = _records_to_change(run)
     keys = sa.literal([key for key in run.keys if key != TITLE_KEY], sa.ARRAY(sa.Text))
     title: sa.ColumnElement[str] = (
         held_rows.c.said_title if TITLE_KEY in run.keys else held_rows.c.title
@@ -178,7 +181,7 @@ def _told(run: Application) -> sa.Subquery:
         sa.select(
             *creation_columns(held_rows),
             held_rows.c.identity,
-            *(held_rows.c[name] for name in _said_columns(run)),
+            *(held_rows.c[name] for name in _remembered_columns(run)),
             held_rows.c.title.label("old_title"),
             held_rows.c.data.label("old"),
             held_rows.c.archived.label("was_archived"),
@@ -202,7 +205,7 @@ def _told(run: Application) -> sa.Subquery:
 _NONE: sa.ColumnElement[int] = sa.literal_column("0")
 
 
-def _held(run: Application) -> sa.Subquery:
+def _records_to_change(run: Application) -> sa.Subquery:
     """The records of changed rows, with what the source says of them and what it said last."""
     rows: sa.FromClause = staged_row.join(
         RECORD.id.table, sa.and_(*run.rows.records, RECORD.id == staged_row.c.record_id)
