@@ -53,6 +53,7 @@ async def new_database(page: Page, person: Person) -> None:
     await page.write("#f-label", "Goods")
     await page.click("form.choose .primary")
     await page.until("document.querySelector('a[href$=\"/fields\"]') !== null")
+    await page.click(".more-actions summary")
     await page.click("a[href$='/fields']")
 
 
