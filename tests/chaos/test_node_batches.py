@@ -24,7 +24,7 @@ from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.planner.protocol import index_of
 from models.core.base import Id
 from models.core.lifecycle.commands import RUNNING
-from runtime.database import SingleStatement
+from runtime.database import SingleStatement, Work
 from tests.chaos.queries import fetch
 from tests.support.engine import Engine, by_node, graph, node, separate_worker
 from tests.support.patience import eventually
@@ -225,6 +225,27 @@ async def test_a_claimed_run_that_may_not_begin_leaves_nothing(
     assert begun.plan is None
     assert begun.batch.ended == ended
     assert await fetch(url, "SELECT 1 FROM node_run WHERE run_id = %s", run_id) == []
+
+
+async def test_a_run_that_gets_its_slot_while_it_asks_why_it_may_not_begin_waits(
+    idle: Engine, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    automation = await idle.publish(ADDING)
+    run_id = await idle.start(automation.id)
+    admit = "UPDATE automation_run SET admitted_at = {} WHERE id = %s RETURNING id"
+    await fetch(url, admit.format("NULL"), run_id)
+    begin = execution.begin
+
+    async def refused(work: Work, run_id: Id) -> Any:
+        header = await begin(work, run_id)
+        await fetch(url, admit.format("now()"), run_id)
+        return header
+
+    monkeypatch.setattr(execution, "begin", refused)
+    begun = await separate_worker(idle).begin(str(run_id))
+    assert begun.plan is None
+    # The signal of its slot is delivered after this.
+    assert begun.batch.ended == WAITS_FOR_SLOT
 
 
 @pytest.mark.usefixtures("held")

@@ -69,15 +69,16 @@ async def begin(work: Work, run_id: Id) -> run_header.RunHeader | None:
 
 _WAITS_FOR_SLOT = PreparedStatement(
     sa.select(_run.id).where(
-        _run.id == sa.bindparam("run_id"),
-        _run.status == rules.RunStatus.QUEUED.value,
-        sa.or_(_run.admitted_at.is_(None), is_resting(_run.id)),
+        _run.id == sa.bindparam("run_id"), _run.status == rules.RunStatus.QUEUED.value
     )
 )
 
 
 async def waits_for_slot(work: Work, run_id: Id) -> bool:
-    """True while a run that has not begun waits for a slot, or for the end of a pause."""
+    """True for a run that could not begin and is open: it waits for a slot, or under a pause.
+
+    What it waited for may have come since. The signal that says so is on its way then.
+    """
     return await _WAITS_FOR_SLOT.first(work, {"run_id": run_id}) is not None
 
 
