@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from sqlalchemy import bindparam, delete, func, literal_column, select, update
+from sqlalchemy import bindparam, delete, func, literal_column, or_, select, update
 
 from activities.automation_runs import node_execution
 from activities.maintenance import reconciler
@@ -257,6 +257,15 @@ def a_scheduled_run_does_not_hear_of_its_slot(patch: Patch) -> None:
         return {**intent, "request": request}
 
     patch.setattr(slots, "start_intent", unsignalled)
+
+
+def a_slot_that_comes_meanwhile_is_missed(patch: Patch) -> None:
+    waits = select(_run.id).where(
+        _run.id == bindparam("run_id"),
+        _run.status == "queued",
+        or_(_run.admitted_at.is_(None), is_resting(_run.id)),
+    )
+    patch.setattr(execution, "_WAITS_FOR_SLOT", PreparedStatement(waits))
 
 
 class _Unstarted:

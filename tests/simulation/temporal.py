@@ -69,17 +69,17 @@ class Execution:
     def has_task(self) -> bool:
         return self.is_open and bool(self.inbox) and not self.busy
 
-    @property
-    def was_told(self) -> bool:
-        """True when it has a signal or a cancel that it has not handled."""
-        return any(_is_told(job) for job in self.inbox)
-
 
 class Server:
-    """What Temporal remembers; `now` is the clock."""
+    """What Temporal remembers; `now` is the clock.
 
-    def __init__(self, now: Callable[[], datetime]) -> None:
+    Of signals and cancels that it takes the first `forgotten` are lost, as by a Temporal that was
+    put back to an earlier state.
+    """
+
+    def __init__(self, now: Callable[[], datetime], forgotten: int) -> None:
         self.now = now
+        self._forgotten = forgotten
         self.executions: dict[str, Execution] = {}
         """The latest of each id."""
         self._number = 0
@@ -109,6 +109,11 @@ class Server:
         self.executions[id_] = made
         return made
 
+    def forgets(self) -> bool:
+        """Whether what it takes now is lost."""
+        self._forgotten -= 1
+        return self._forgotten >= 0
+
     def signal(self, execution: Execution, name: str, arguments: Sequence[Payload]) -> None:
         job = WorkflowActivationJob()
         job.signal_workflow.signal_name = name
@@ -127,11 +132,6 @@ class Server:
         """Lose an execution, as a Temporal that was put back to an earlier state does."""
         self._stop(execution, Status.TERMINATED)
         del self.executions[execution.id]
-
-    def unhear(self, execution: Execution) -> None:
-        """Lose what an execution was told last, as a Temporal that was put back does."""
-        execution.inbox[:] = [job for job in execution.inbox if not _is_told(job)]
-        execution.cancel_requested = False
 
     def terminate(self, execution: Execution) -> None:
         self._close(execution, Status.TERMINATED)
@@ -262,10 +262,6 @@ class Server:
         parent.inbox.append(job)
 
 
-def _is_told(job: WorkflowActivationJob) -> bool:
-    return job.HasField("signal_workflow") or job.HasField("cancel_workflow")
-
-
 def end_of(command: WorkflowCommand) -> Status | None:
     if command.HasField("complete_workflow_execution"):
         return Status.COMPLETED
@@ -292,12 +288,14 @@ class Client:
             before = self.server.executions.get(id_)
             arguments = payloads_of([argument])
             reuse = int(id_reuse_policy)
-            if self.server.start(id_, type_, arguments, reuse, memo=encoded) is None:
+            started = self.server.start(id_, type_, arguments, reuse, memo=encoded)
+            if started is None:
                 assert before is not None
                 if not before.is_open:
                     raise WorkflowAlreadyStartedError(id_, type_)
-            if more.get("start_signal") is not None:
-                self.server.signal(self.server.executions[id_], more["start_signal"], ())
+            signal = more.get("start_signal")
+            if signal is not None and (started is not None or not self.server.forgets()):
+                self.server.signal(self.server.executions[id_], signal, ())
 
     def get_workflow_handle(self, workflow_id: str) -> "Handle":
         return Handle(self.server, workflow_id)
@@ -335,11 +333,15 @@ class Handle:
 
     async def signal(self, name: str, *, args: Sequence[Any], **_: Any) -> None:
         async with call_of_temporal():
-            self.server.signal(self._open(), name, payloads_of(args))
+            execution = self._open()
+            if not self.server.forgets():
+                self.server.signal(execution, name, payloads_of(args))
 
     async def cancel(self, **_: Any) -> None:
         async with call_of_temporal():
-            self.server.cancel(self._open())
+            execution = self._open()
+            if not self.server.forgets():
+                self.server.cancel(execution)
 
     async def terminate(self, **_: Any) -> None:
         async with call_of_temporal():

@@ -36,7 +36,7 @@ from tests.support.spaces import Space, make_space
 from workflows.automation_runs.automation_run import AutomationRun
 from workflows.schedules import ScheduleFire
 
-ROOM = 4
+ROOM = 2
 """Runs under way in a workspace, above which no more start."""
 
 _WATCHED = """
