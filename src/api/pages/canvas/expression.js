@@ -83,6 +83,8 @@ export function makeEditor(element, { text, mode, label, describedBy, readonly, 
   // A worker would be made from a text, which the policy of pages forbids.
   editor.session.setUseWorker(false);
   editor.session.setMode(mode);
+  // The text stands apart from the border; padding would take the room of its last line.
+  editor.renderer.setScrollMargin(5, 5);
   // Tab leads on, as in any form.
   editor.commands.bindKey("Tab", null);
   editor.commands.bindKey("Shift-Tab", null);
