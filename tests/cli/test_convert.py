@@ -190,6 +190,7 @@ async def _records(client: Client, space: Space, label: str) -> list[dict[str, A
     return records
 
 
+@pytest.mark.long
 async def test_an_export_of_notion(space: Space, client: Client, tmp_path: Path) -> None:
     told = _converted("notion", _notion(tmp_path / "export.zip"), tmp_path / "bundle.zip")
     for lost in (

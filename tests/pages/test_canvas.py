@@ -174,6 +174,7 @@ async def called(person: Person, published: Json) -> Json:
     return dict(ended)
 
 
+@pytest.mark.long
 async def test_an_automation_is_built_and_published_by_mouse(
     page: Page, person: Person, serve: Serve, screens: Path
 ) -> None:

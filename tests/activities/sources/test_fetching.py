@@ -169,6 +169,7 @@ ENDS = {
 """The answers of servers that are asked for a page beyond their last one."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("kind", ["page", "offset"])
 @pytest.mark.parametrize(

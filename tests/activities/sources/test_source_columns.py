@@ -45,6 +45,7 @@ def mapped(**kinds: str) -> list[Json]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", each(OF_OBJECTS))
 @pytest.mark.parametrize("mode", ["upsert", "replace"])
 async def test_a_row_means_the_same_with_any_neighbours(

@@ -185,6 +185,7 @@ OWN = {
 """The settings of each kind; the others have none."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ViewKind)
 async def test_the_form_has_the_settings_of_its_kind_alone(
     owner: Visitor, goods: str, kind: ViewKind

@@ -180,6 +180,7 @@ FORM: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("data", "wrong"),
     [

@@ -159,6 +159,7 @@ async def test_a_header_cannot_be_smuggled_in(engine: Engine, post_office: PostO
     assert post_office.to(evil) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("to", "code"),
     [

@@ -328,6 +328,7 @@ async def test_a_preview_stores_nothing(
         assert await work.scalar(kept) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("path", "type_", "content"),
     [

@@ -248,6 +248,7 @@ EMPTY_KEYS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["upsert", "replace", "insert"])
 async def test_a_row_without_any_of_its_keys_is_skipped_and_told(
     call: Any, client: Client, space: Space, mode: str

@@ -104,6 +104,7 @@ async def test_due_times_around_clock_changes_equal_temporals(
     assert compared > 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cron", "zone"),
     [

@@ -540,6 +540,7 @@ SEARCHED = 'aAä%_\\"\n\t:,{} /\x7f'
 """With signs that JSON writes otherwise, and those that it writes between values."""
 
 
+@pytest.mark.long
 @relaxed
 @given(
     present=rows,
@@ -568,6 +569,7 @@ async def test_search_reads_values_and_not_their_document(
     assert found == [row.id for row in ordered(matching, [])]
 
 
+@pytest.mark.long
 @relaxed
 @given(present=rows, text=st.text(alphabet="aAbBäÄ%_\\é🙂", min_size=1, max_size=3))
 async def test_search_finds_pieces_of_text_in_any_case(
