@@ -72,7 +72,14 @@ async def test_a_run_that_is_there_when_three_workers_are_killed_is_not_suspecte
     assert suspected == []
 
 
-@pytest.mark.parametrize("victim", ["api", "temporal", "postgres", "worker"])
+@pytest.mark.parametrize(
+    "victim",
+    [
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("api", "temporal")),
+        "postgres",
+        "worker",
+    ],
+)
 async def test_a_killed_process_loses_and_doubles_nothing(
     up: Up, caller: Caller, sink: Sink, victim: str
 ) -> None:
