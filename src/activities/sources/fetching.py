@@ -45,8 +45,8 @@ class Fetched:
     `keys` are the key columns that the first page has, `json_path` is where it has its rows.
     `digest` is that of the rows of the last page; `mark` is the request of an earlier one, to
     notice a server that sends in circles. `stated` is the number of all rows that the first page
-    states in its headers. `validators` ask, the next time, whether the source has
-    changed; an `unchanged` one has not.
+    states in its headers. `validators` ask, the next time, whether the source has changed; an
+    `unchanged` one has not.
     """
 
     pages: int = 0

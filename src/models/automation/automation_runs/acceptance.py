@@ -149,9 +149,8 @@ _ACCEPT_ALONE = PreparedStatement(_RUN)
 def accepting_free(decided: sa.CTE) -> sa.CTE:
     """A run and its start, as `append_or_rest` tells, unless `decided` is empty.
 
-    It is made of `runnable_versions.AS_READ`.
-
-    Its parameters are `free_run`.
+    `decided` selects from `runnable_versions.AS_READ`, so that no outdated version is run.
+    `free_run` gives the parameters.
     """
     run = AUTOMATION_RUNS.accepting(_VALUES, decided).returning(automation_run.c.id)
     return append_or_rest(run.cte("accepted")).cte("start")
