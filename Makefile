@@ -1,5 +1,5 @@
 # Every target makes its own virtual environment first, from the hashed lock files.
-# Only Python >= 3.11 and make are needed.
+# Only Python 3.11 to 3.14 and make are needed.
 
 PYTHON ?= python3
 VENV := .venv
@@ -26,8 +26,8 @@ help: ## Show this list.
 setup: $(INSTALLED) ## Install everything into .venv.
 
 $(INSTALLED): requirements-dev.lock requirements-uv.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "$(PYTHON) is not Python 3.11 or newer: name one that is, as in make setup PYTHON=python3.12"; \
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || { \
+		echo "$(PYTHON) is not Python 3.11 to 3.14: name one that is, as in make setup PYTHON=python3.14"; \
 		exit 1; }
 	@$(BIN)/python -m pip --version > /dev/null 2>&1 || { echo "Make $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@$(BIN)/python .ci/install.py requirements-dev.lock requirements-uv.lock

@@ -1,5 +1,6 @@
 """The console of all commands: what they say, how they show errors and progress."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -20,10 +21,11 @@ class StartError(Exception):
 
 def missing_extra(part: str, extra: str, otherwise: str = "") -> StartError:
     """The error for a part that comes with an extra of our package, and how to install it."""
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
     return StartError(
         f"{part} is not installed. It comes with the extra `{extra}`: run"
-        f" `uv tool install --force 'workspace-platform[{extra}]'`, with the path of the wheel in"
-        f" place of the name if you have a wheel{otherwise}."
+        f" `uv tool install --force --python {python} 'workspace-platform[{extra}]'`, with the"
+        f" path of the wheel in place of the name if you have a wheel{otherwise}."
     )
 
 
