@@ -223,6 +223,7 @@ def _environment() -> Environment:
     environment.globals["asset"] = address
     environment.globals["zip"] = zip
     environment.filters.update(words.FILTERS)
+    environment.globals["ui"] = environment.get_template("components.html").module
     return environment
 
 
