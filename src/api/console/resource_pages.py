@@ -24,7 +24,7 @@ from api.console.entered import Entered, Fields, read_as, redisplays
 from api.console.forms import done, paged
 from api.console.rendering import Shell, page, see_other, shell_of
 from api.console.words import plain, queried, sentence_case
-from api.console.workspace.settings import Notice, frame_of, turning
+from api.console.workspace.settings import Notice, frame_of
 from api.kernel.awaited_work import Deferred
 from api.kernel.operation import Access, Endpoint
 from api.kernel.routing import ApiRequest, Cursor, Router, route_of
@@ -175,7 +175,8 @@ class Resource:
                 {
                     "title": self.title,
                     "rows": _rows_of(answer),
-                    "turning": turning(request, cursor, answer.cursor),
+                    "cursor": cursor,
+                    "next": answer.cursor,
                     "notice": notice,
                 },
             )

@@ -208,8 +208,7 @@ async def _links(request: ApiRequest, entered: Entered, cursor: str | None = Non
         lifetimes=LIFETIMES,
         usual=_USUAL,
         now=work.now,
-        first=path if cursor else None,
-        following=queried(path, cursor=listed.cursor) if listed.cursor else None,
+        cursor=cursor,
         path=path,
         api=shell.calls(
             share_links_api.list_share_links, (share_links_api.create_share_link, body)

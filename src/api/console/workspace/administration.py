@@ -66,7 +66,8 @@ async def get_experiments(request: ApiRequest, cursor: Cursor = None) -> Respons
         api.create_experiment,
         experiments=listed.experiments,
         signs=SIGNS,
-        turning=settings.turning(request, cursor, listed.cursor),
+        cursor=cursor,
+        next=listed.cursor,
     )
 
 
@@ -203,7 +204,8 @@ async def _release_notices_page(
         releases=listed.releases,
         channel=channel,
         channels=list(ReleaseChannel),
-        turning=settings.turning(request, cursor, listed.cursor, channel=channel),
+        cursor=cursor,
+        next=listed.cursor,
     )
 
 

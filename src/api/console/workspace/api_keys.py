@@ -73,7 +73,8 @@ async def get_api_keys(
         keys=listed.items,
         names=await display_names(request.work, users),
         state=state,
-        turning=workspace_settings.turning(request, cursor, listed.cursor, state=state),
+        cursor=cursor,
+        next=listed.cursor,
         now=request.work.now,
         every=len(Scope),
     )
@@ -245,7 +246,8 @@ async def _secrets_page(
         (secrets_api.put_secret, {"value": "…"}),
         secrets_api.delete_secret,
         secrets=listed.secrets,
-        turning=workspace_settings.turning(request, cursor, listed.cursor),
+        cursor=cursor,
+        next=listed.cursor,
         entered=entered,
         notice=notice,
     )

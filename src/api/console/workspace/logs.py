@@ -55,7 +55,8 @@ async def get_audit_log(request: ApiRequest, cursor: Cursor = None) -> Response:
         workspace_events.list_workspace_events,
         entries=await _audited(request, listed.entries),
         key_names=await key_names(request.work, request.actor, keys),
-        turning=settings.turning(request, cursor, listed.cursor),
+        cursor=cursor,
+        next=listed.cursor,
     )
 
 
@@ -168,7 +169,8 @@ async def get_request_logs(
         names=await display_names(request.work, people - keys),
         limit=limit,
         limits=(30, 50, 100),
-        turning=settings.turning(request, cursor, listed.cursor, limit=limit),
+        cursor=cursor,
+        next=listed.cursor,
     )
 
 

@@ -164,7 +164,8 @@ async def get_notifications(
         (notifications.archive_notifications, {"allRead": True}),
         groups=grouped(listed.notifications),
         show=show,
-        turning=settings.turning(request, cursor, listed.cursor, show=show),
+        cursor=cursor,
+        next=listed.cursor,
     )
 
 

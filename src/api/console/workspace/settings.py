@@ -58,25 +58,6 @@ class Notice(StrEnum):
     SENT = "sent"
 
 
-@dataclass(frozen=True, slots=True)
-class Turning:
-    """The ways from one page of a list to the first and the next one."""
-
-    first: str | None
-    next: str | None
-
-
-def turning(
-    request: ApiRequest, cursor: str | None, following: str | None, **query: object
-) -> Turning:
-    """The links below a list; its filters stay."""
-    path = request.url.path
-    return Turning(
-        first=queried(path, **query) if cursor else None,
-        next=queried(path, **query, cursor=following) if following else None,
-    )
-
-
 async def settings_page(
     request: ApiRequest,
     template: str,

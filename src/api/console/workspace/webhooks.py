@@ -42,7 +42,8 @@ async def get_webhook_endpoints(
         api.create_webhook_endpoint,
         notice=notice,
         endpoints=listed.endpoints,
-        turning=settings.turning(request, cursor, listed.cursor),
+        cursor=cursor,
+        next=listed.cursor,
     )
 
 
@@ -207,7 +208,8 @@ async def get_webhook_endpoint_page(
         status=status,
         statuses=list(DeliveryStatus),
         signs=SIGNS,
-        turning=settings.turning(request, cursor, listed.cursor, status=status),
+        cursor=cursor,
+        next=listed.cursor,
     )
 
 
