@@ -20,7 +20,6 @@ from activities.database_errors import DATABASE_AWAY
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, CostClass
 from models.sources.outbound_limits import turns
 from models.sources.outbound_limits.rules import LEASE, PAUSING
-from models.sources.outbound_limits.turns import Call, Wait
 from runtime.database import Database
 from runtime.outbound.client import Caller, calling
 from runtime.outbound.messages import OutboundResponse
@@ -243,7 +242,7 @@ class OutsideTurns:
         async with _passing_over(), self._database.transaction() as work:
             await turns.put_off(work, caller.workspace_id, host, seconds)
 
-    async def _wait(self, caller: Caller, call: Call) -> None:
+    async def _wait(self, caller: Caller, call: turns.Call) -> None:
         began, patience = time.monotonic(), _call_patience(caller)
         while wait := await self._ask(call):
             waited, seconds = time.monotonic() - began, wait.time.total_seconds()
@@ -253,24 +252,24 @@ class OutsideTurns:
                 return
             await asyncio.sleep(seconds if wait.known else _LOOK_SECONDS)
 
-    async def _ask(self, call: Call) -> Wait:
+    async def _ask(self, call: turns.Call) -> turns.Wait:
         async with self._database.transaction() as work:
             return await turns.ask(work, call)
 
-    async def _leave(self, caller: Caller, call: Call) -> None:
+    async def _leave(self, caller: Caller, call: turns.Call) -> None:
         """Raises CallHeldError, unless the turn has come just now."""
         async with self._database.transaction() as work:
             wait = await turns.ask_and_leave(work, call, caller.execution)
         if wait:
             raise CallHeldError(wait.time.total_seconds(), call.key)
 
-    async def _speak_for(self, call: Call) -> None:
+    async def _speak_for(self, call: turns.Call) -> None:
         while True:
             await asyncio.sleep(_SPEAK_SECONDS)
             async with _passing_over(), self._database.transaction() as work:
                 await turns.keep(work, call)
 
-    async def _end(self, call: Call) -> None:
+    async def _end(self, call: turns.Call) -> None:
         async with _passing_over(), self._database.transaction() as work:
             await turns.end(work, call)
 
@@ -284,14 +283,14 @@ async def _passing_over() -> AsyncIterator[None]:
         log.warning("the turn of a call could not be written", reason=type(error).__name__)
 
 
-def _call(caller: Caller, host: str) -> Call:
+def _call(caller: Caller, host: str) -> turns.Call:
     caller.calls += 1
     key = f"{caller.key}/{caller.calls}"
     name = canonical_host(host)
     # A call that waits in its activity cannot outlast a pause, and a person watches those in
     # _LOOKED_AT.
     passes = _stays(caller) or _workflow_kind(caller.execution) in _LOOKED_AT
-    return Call(caller.workspace_id, caller.work_id, key, name, caller.connection_id, passes)
+    return turns.Call(caller.workspace_id, caller.work_id, key, name, caller.connection_id, passes)
 
 
 def _stays(caller: Caller) -> bool:

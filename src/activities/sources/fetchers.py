@@ -12,8 +12,8 @@ from typing import Protocol
 from pydantic_core import from_json
 
 from activities.connections import ConnectionUseError, find_connected, noted_call
-from activities.sources import database_process, requests
-from activities.sources.database_process import DatabaseAddress, DatabaseQuery
+from activities.sources import requests
+from activities.sources.database_process import DatabaseAddress, DatabaseQuery, answer_query
 from activities.sources.fetching import Fetched, HttpSource, Keep, fetch_first_page, fetch_pages
 from activities.sources.processes import context, process_of, start
 from models.content.files.queries import find_file
@@ -121,7 +121,7 @@ async def fetch_rows(
 async def _rows_from_process(checked: DatabaseQuery, path: Path, seconds: float) -> int:
     """Have a process write the rows that a database at a judged address gives."""
     ours, theirs = context.Pipe(duplex=False)
-    asking = process_of(database_process.answer_query, theirs, checked, path)
+    asking = process_of(answer_query, theirs, checked, path)
     await start(asking)
     # Otherwise the end of the process would not close the pipe, and the wait would not end.
     theirs.close()

@@ -13,7 +13,6 @@ import typer
 from cli.api_client import ApiClient, Json, RefusedError
 from cli.client import output, profiles
 from cli.client.impact import DRY_RUN, print_changes
-from cli.client.output import follow
 from cli.console import aside, say, terminal
 
 runs = typer.Typer(
@@ -278,7 +277,7 @@ async def watch_run(place: profiles.Place, run_id: str, *, as_json: bool) -> Non
     async with await profiles.connected(place) as client:
         overview = await output.overview_of(client, run_id)
         page = f"/runs/{quote(run_id, safe='')}"
-        await follow(client, f"/v1{page}", page, show)
+        await output.follow(client, f"/v1{page}", page, show)
         run = (await output.overview_of(client, run_id))["run"]
     if not as_json:
         reason = f": {output.plain(run['error'])}" if run.get("error") else ""
