@@ -333,12 +333,10 @@ def _trigger(kind: TriggerKind, title: str, model: type[BaseModel]) -> JsonObjec
 
 
 _WORDS: Mapping[str, tuple[str, str]] = {
-    "actionId": ("Action", ""),
     "aggregates": ("Totals", "Computed over all matching records."),
     "allowEditors": ("Editors can decide", "Members who can edit the automation."),
     "allowSelf": ("The person who started the run can decide", ""),
     "approval.form": ("Questions", "Answers are in the output of this node."),
-    "approval.message": ("Message", ""),
     "approval.required": ("Approvals needed", "One rejection rejects."),
     "assignees": ("Approvers", ""),
     "attributes": ("Attributes of the run", "Short texts by which you find the run."),
@@ -369,17 +367,13 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "endpointId": ("Webhook endpoint", ""),
     "eventKey": ("Event", "The name by which others resume this run."),
     "expectStatus": ("Expected status", "Other statuses are failures. Such as 2xx or 409."),
-    "expression": ("Expression", ""),
     "fieldKey": ("Field", ""),
     "fieldKeys": ("Fields", "Only changes of these fields count. Default: all."),
     "fields": ("Fields to return", "Default: all."),
-    "filter": ("Filter", ""),
     "formItemId": ("Form", ""),
-    "groupBy": ("Group by", ""),
     "includeArchived": ("Include archived records", ""),
     "includeSystemChanges": ("Include imports and refreshes", ""),
     "inputSchema": ("Input", ""),
-    "intervalSeconds": ("Interval", ""),
     "items": ("Items", "A list, such as the records of an earlier node."),
     "jitterSeconds": ("Random delay", "Spreads runs over up to this time."),
     "key": ("Name", ""),
@@ -395,14 +389,12 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "overlap": ("If the last run is still open", ""),
     "parallelism": ("Items at a time", ""),
     "parentItemId": ("Folder", "The ID of an item. Default: the list of files."),
-    "query": ("Query", ""),
     "query_records.query": ("Filter and order", ""),
     "recordId": ("Record", "The ID of a record."),
     "relations": ("Linked records", "The IDs of records for each relation."),
     "reminderSeconds": ("Remind every", ""),
     "resumeUrl": ("Create a URL that resumes the run", ""),
     "role": ("Role", "All members with this role or a stronger one."),
-    "RecordQuery.limit": ("Limit", ""),
     "respond": ("Response", ""),
     "saveAs": ("Save response as a file", ""),
     "secretName": ("Secret", ""),
@@ -414,12 +406,9 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "status": ("Status code", ""),
     "stop.output": ("Output", "The output of the run."),
     "targetKind": ("Time spent on", ""),
-    "timeoutSeconds": ("Timeout", ""),
     "timezone": ("Time zone", "Such as Europe/Berlin. Default: UTC."),
-    "to": ("To", ""),
     "toleranceSeconds": ("Tolerance", "The oldest call that is accepted."),
     "transform.output": ("Values", "Later nodes read them by their names."),
-    "until": ("Until", ""),
     "upsertBy": ("Update if these fields match", "Default: always create."),
     "url": ("URL", ""),
     "userIds": ("Members", ""),
@@ -429,7 +418,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "while": ("While", "Evaluated before each iteration."),
     "windowSeconds": ("Within", ""),
 }
-"""Labels and hints of fields, by name, by kind and name, or by shape and name."""
+"""Labels and hints of fields whose names do not say it, by name, by kind or shape and name."""
 
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
