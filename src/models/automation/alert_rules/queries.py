@@ -317,10 +317,7 @@ async def _duration(
         return shapes.CheckResult(
             False, f"No run is open for more than {shapes.spoken(condition.minutes)}."
         )
-    minutes = shapes.minutes_since(run.moment, work.now)
-    return shapes.CheckResult(
-        True, f"A run has been open for {shapes.spoken(minutes)}.", minutes, run.id
-    )
+    return _overdue(work, run, "open")
 
 
 async def _queue_age(
@@ -334,10 +331,13 @@ async def _queue_age(
         return shapes.CheckResult(
             False, f"No run has been queued for {shapes.spoken(condition.minutes)}."
         )
+    return _overdue(work, run, "queued")
+
+
+def _overdue(work: UnitOfWork, run: history.WatchedRun, state: str) -> shapes.CheckResult:
     minutes = shapes.minutes_since(run.moment, work.now)
-    return shapes.CheckResult(
-        True, f"A run has been queued for {shapes.spoken(minutes)}.", minutes, run.id
-    )
+    message = f"A run has been {state} for {shapes.spoken(minutes)}."
+    return shapes.CheckResult(True, message, minutes, run.id)
 
 
 async def _worker_gone(

@@ -70,14 +70,6 @@ def concerns_change(config: JsonObject, change: JsonObject) -> bool:
     return config["kind"] == kind_of(change) and changes_anything(change)
 
 
-def matches_change(config: JsonObject, change: JsonObject, context: filters.Asked) -> bool:
-    """True when a trigger on records matches a change.
-
-    Raises BindingError when its filter cannot be evaluated.
-    """
-    return concerns_change(config, change) and mismatch(config, change, context) is None
-
-
 def mismatch(config: JsonObject, change: JsonObject, context: filters.Asked) -> JsonObject | None:
     """The term of a trigger that a change of its kind does not meet, with the value it met.
 
