@@ -115,12 +115,10 @@ async def require_keys(work: UnitOfWork, keys: KeyRing) -> None:
     check_keys([*await known_keys(work)], keys.ids)
 
 
-async def keys_in_use(
-    work: UnitOfWork, metadata: sa.MetaData = SQLModel.metadata
-) -> Collection[bytes]:
+async def keys_in_use(work: UnitOfWork) -> Collection[bytes]:
     """The ids of the keys that values are sealed under which do not end by themselves."""
     found: set[bytes] = set()
-    for column in sealed_columns(metadata):
+    for column in sealed_columns(SQLModel.metadata):
         if not column.seal.short_lived:
             used = sa.select(column.key_id.label("id")).where(column.value.is_not(None)).distinct()
             found.update(bytes(row.id) for row in await work.rows(used))
@@ -246,12 +244,10 @@ class Outdated:
     short_lived: bool
 
 
-async def outdated_values(
-    database: Database, keys: KeyRing, metadata: sa.MetaData = SQLModel.metadata
-) -> Sequence[Outdated]:
+async def outdated_values(database: Database, keys: KeyRing) -> Sequence[Outdated]:
     """All values under other keys than the current one, by kind and key."""
     kinds: dict[tuple[str, bytes], Outdated] = {}
-    for column in sealed_columns(metadata):
+    for column in sealed_columns(SQLModel.metadata):
         async for page in _pages(database, column):
             for row in _others(page, keys):
                 place = (column.name, bytes(row.sealed_under))
@@ -267,7 +263,6 @@ async def rotate_values(
     database: Database,
     keys: KeyRing,
     on_progress: Callable[[str, int], None] = lambda *_: None,
-    metadata: sa.MetaData = SQLModel.metadata,
 ) -> None:
     """Seal all readable values again that are not under the current key.
 
@@ -277,7 +272,7 @@ async def rotate_values(
     rotation that was killed is begun again, and several may run at once. A value that changed
     meanwhile is left as it is.
     """
-    for column in sealed_columns(metadata):
+    for column in sealed_columns(SQLModel.metadata):
         count = 0
         async for page in _pages(database, column):
             readable = [row for row in _others(page, keys) if row.sealed_under in keys.ids]

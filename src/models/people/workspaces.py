@@ -177,12 +177,10 @@ def workspace_name_of(workspace_id: sa.ColumnElement[Any]) -> sa.ScalarSelect[An
 
 
 async def name_of(work: UnitOfWork, workspace_id: Id) -> str:
-    """The name of a workspace."""
     return str(await work.scalar(sa.select(workspace.c.name).where(workspace.c.id == workspace_id)))
 
 
 async def plan_of(work: UnitOfWork, workspace_id: Id) -> Plan:
-    """The plan of a workspace."""
     return Plan(
         await work.scalar(sa.select(workspace.c.plan).where(workspace.c.id == workspace_id))
     )
@@ -316,16 +314,19 @@ async def add_member(work: UnitOfWork, workspace_id: Id, user_id: Id, role: Role
     )
 
 
-async def ensure_first_workspace(
-    work: UnitOfWork, email: str, name: str, *, issuer: str = DEVELOPMENT_ISSUER
-) -> tuple[Id, Id]:
+async def ensure_first_workspace(work: UnitOfWork, email: str, name: str) -> tuple[Id, Id]:
     """The first workspace of a person and the person's user id, made if they are not there.
 
-    The person is who `issuer` calls by their e-mail address, as the development issuer does, and
-    becomes a platform administrator (interface.md#platform-administrators).
+    The person is who the development issuer calls by their e-mail address, and becomes a platform
+    administrator (interface.md#platform-administrators).
     """
     user_id = await sync_profile(
-        work, issuer=issuer, subject=email.lower(), email=email, name=name, platform_admin=True
+        work,
+        issuer=DEVELOPMENT_ISSUER,
+        subject=email.lower(),
+        email=email,
+        name=name,
+        platform_admin=True,
     )
     await make_platform_admin(work, user_id)
     first = (

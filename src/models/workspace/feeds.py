@@ -34,7 +34,6 @@ class Viewer:
 
     @classmethod
     def of(cls, actor: Actor) -> "Viewer":
-        """The viewer that an actor is."""
         return cls(actor.user_id, actor.role, types_read_with(actor.scopes))
 
     def sees(self, event: SeenEvent, audiences: Mapping[Id, Audience]) -> bool:
@@ -78,7 +77,6 @@ async def read_part(
     *,
     types: Collection[str],
     user_ids: Collection[Id],
-    most: int = READ_AT_ONCE,
 ) -> Part:
     """The first events behind `after` and up to `until`, which the log is whole to.
 
@@ -86,11 +84,11 @@ async def read_part(
     an event never reads it.
     """
     events = await log.events_between(
-        work, workspace_id, after, until, types=types, user_ids=user_ids, most=most
+        work, workspace_id, after, until, types=types, user_ids=user_ids, most=READ_AT_ONCE
     )
     named = {one.item_id for one in events if one.item_id is not None}
     seen = await audiences(work, workspace_id, named)
-    return Part(events, seen, events[-1].seq if len(events) == most else until)
+    return Part(events, seen, events[-1].seq if len(events) == READ_AT_ONCE else until)
 
 
 async def list_events(

@@ -102,13 +102,13 @@ async def purge_inbox(work: UnitOfWork, before: datetime) -> int:
     )
 
 
-async def _purge_overfull(work: UnitOfWork, most: int = MAX_EVENTS) -> int:
-    """Remove the oldest events of workspaces that have more than `most`."""
+async def _purge_overfull(work: UnitOfWork) -> int:
+    """Remove the oldest events of workspaces that have more than `MAX_EVENTS`."""
     event = inbox_event.c
     full = await work.rows(
         sa.select(event.workspace_id, sa.func.count().label("events"))
         .group_by(event.workspace_id)
-        .having(sa.func.count() > most)
+        .having(sa.func.count() > MAX_EVENTS)
         .order_by(sa.func.count().desc())
         .limit(_EXAMINED)
     )
@@ -118,7 +118,7 @@ async def _purge_overfull(work: UnitOfWork, most: int = MAX_EVENTS) -> int:
             sa.select(event.received_at)
             .where(event.workspace_id == row.workspace_id)
             .order_by(event.received_at.desc(), event.id.desc())
-            .offset(most)
+            .offset(MAX_EVENTS)
             .limit(1)
         )
         last = await work.scalar(oldest)

@@ -30,17 +30,16 @@ async def create_surface(
     content: JsonObject | None = None,
     *,
     surface_id: Id | None = None,
-    path: str = "content",
 ) -> Id:
     """The surface of an item, with the content `{settings?, blocks?}` of a body if it has one.
 
-    Raises `ValidationError` below `path`, `NotFoundError` for what the content names.
+    Raises `ValidationError` below `content`, `NotFoundError` for what the content names.
     """
     new_surface_id = surface_id or new_id()
-    body = _read(content or {}, path)
-    changes.check_settings(body.settings or {}, f"{path}.settings")
+    body = _read(content or {}, "content")
+    changes.check_settings(body.settings or {}, "content.settings")
     blocks = plan_blocks(
-        kind, body.blocks, TOP, new_id, most=changes.most_blocks(kind), path=f"{path}.blocks"
+        kind, body.blocks, TOP, new_id, most=changes.most_blocks(kind), path="content.blocks"
     )
     contents, own = [one.content for one in blocks], [one.id for one in blocks]
     await changes.check_references(work, actor, new_surface_id, contents, own)

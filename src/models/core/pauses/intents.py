@@ -182,13 +182,13 @@ GATHERED = (WorkflowKind.AUTOMATION_RUN,)
 _outbox_request = outbox_table.c.request
 
 
-async def gather_starts(work: UnitOfWork, holder: Pause, most: int = CHUNK) -> int:
+async def gather_starts(work: UnitOfWork, holder: Pause) -> int:
     """Bring some starts to rest under a pause, the oldest first; their number.
 
     A start that a relay has claimed may have begun, and a run that begins again continues to its
     end.
     """
-    unclaimed = _unclaimed(holder).limit(most).with_for_update(skip_locked=True)
+    unclaimed = _unclaimed(holder).limit(CHUNK).with_for_update(skip_locked=True)
     claimed = (
         sa.delete(outbox_table)
         .where(outbox_table.c.id.in_(unclaimed))

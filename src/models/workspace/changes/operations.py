@@ -141,7 +141,7 @@ NOTES: Mapping[OperationKind, OperationNote] = {
 MAX_DEPTH = 24
 
 
-def check_operations(operations: Sequence[Operation], path: str = "operations") -> None:
+def check_operations(operations: Sequence[Operation]) -> None:
     """Raise `ValidationError` with every problem.
 
     An operation refers only to those before it, so there are no cycles.
@@ -149,7 +149,7 @@ def check_operations(operations: Sequence[Operation], path: str = "operations") 
     problems: list[Detail] = []
     names: set[str] = set()
     for place, operation in enumerate(operations):
-        at = f"{path}.{place}"
+        at = f"operations.{place}"
         problems += _problems(operation, at, names)
         made = [] if operation.ref is None else [operation.ref]
         for name in [*made, *record_refs(operation)]:

@@ -1,6 +1,6 @@
 """The options of a field, from those a client describes."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from models.core.base import Id
 from models.core.keys import first_free, slug
@@ -22,14 +22,10 @@ MakeId = Callable[[], Id]
 
 
 def keys_of(
-    entries: Sequence[tuple[str, str | None]],
-    resource: str,
-    path: str,
-    problems: list[Detail],
-    taken_keys: Collection[str] = (),
+    entries: Sequence[tuple[str, str | None]], resource: str, path: str, problems: list[Detail]
 ) -> list[str]:
     """The given keys, and for the others free keys derived from their names."""
-    used_keys = set(taken_keys)
+    used_keys: set[str] = set()
     for place, (_, key) in enumerate(entries):
         if key is None:
             continue
