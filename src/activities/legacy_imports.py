@@ -233,12 +233,10 @@ class Chunks:
     unread: Sequence[str] = ()
 
     def of(self, stage: rules.ImportStage) -> "Chunks":
-        """The chunks of one stage."""
         return Chunks([one for one in self.all if one.step.stage.value == stage.value])
 
     @property
     def stages(self) -> set[str]:
-        """The stages that have chunks."""
         return {one.step.stage.value for one in self.all}
 
     def sample(self) -> Iterator[Chunk]:

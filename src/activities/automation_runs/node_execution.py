@@ -408,7 +408,6 @@ def kept_output(failure: Failure) -> JsonObject | None:
 
 
 def _byte_size(output: JsonObject) -> int:
-    """Bytes of an output as JSON."""
     # Lone surrogates cannot be encoded; they are refused elsewhere, and must not fail here.
     return len(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"))
 
@@ -433,7 +432,6 @@ def ended_reply(before: NodeRow, kind: str) -> NodeReply | None:
 
 
 def calling_workflow_id() -> str:
-    """The id of the workflow that called."""
     workflow_id = activity.info().workflow_id
     assert workflow_id is not None, "a workflow called"
     return workflow_id

@@ -297,7 +297,6 @@ def is_text(mime_type: str) -> bool:
 def content_of(
     resource: external_resources.ProviderResource, mime_type: str, text: str
 ) -> adapter.ReadContent:
-    """Text as the content of a resource."""
     form, content = external_resources.ReadFormat.TEXT, shown_text(text)
     value: Any = content
     if mime_type == JSON or mime_type.endswith("+json"):

@@ -51,7 +51,6 @@ class Reading:
 
     @property
     def process_id(self) -> int:
-        """The process that reads."""
         process_id: int = self._process.pid
         return process_id
 

@@ -134,11 +134,9 @@ class Resource:
         return self.heading or sentence_case(self.plural)
 
     def key_of(self, row: Stored) -> str:
-        """The key that paths name one by."""
         return str(attrgetter(self.key)(row))
 
     def name_of(self, row: Stored) -> str:
-        """The name of one."""
         return attrgetter(self.label)(row) or "Untitled"
 
     def declare(self, router: Router, *, lists: bool = True) -> None:

@@ -188,7 +188,6 @@ class Replay:
     dry_run: bool
 
     def body(self, automation: str) -> Json:
-        """The body of a replay for this automation."""
         version = int(self.version) if self.version.isdecimal() else self.version
         return {"automationId": automation, "version": version, "test": self.test}
 

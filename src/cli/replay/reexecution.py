@@ -169,7 +169,6 @@ class _Executor:
         return self._once(name, node.node_kind, _end_of_node(node), _end_of_node(now), answer)
 
     async def step(self, step: action_run_execution.RecordedStep) -> Reexecution:
-        """A step of an action run."""
         answer = activity_calls.RecordedAnswer(step.result, step.error_code, step.error)
         async with self._parts(answer) as parts:
             async with self._database.transaction() as work:

@@ -251,7 +251,6 @@ async def state(
 async def _progress(
     work: UnitOfWork, workspace_id: Id, run_id: Id, loops: Collection[str]
 ) -> list[NodeProgress]:
-    """The progress of the nodes that have node runs, by node id."""
     rows = await work.rows(
         sa.select(
             _node.node_id,

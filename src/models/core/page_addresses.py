@@ -9,12 +9,10 @@ def run_page(run_id: UUID) -> str:
 
 
 def incident_page(workspace_id: UUID, incident_id: str) -> str:
-    """The page of an incident."""
     return f"/workspaces/{workspace_id}/incidents/{incident_id}"
 
 
 def alert_rule_page(workspace_id: UUID, alert_rule_id: str) -> str:
-    """The page of an alert rule."""
     return f"/workspaces/{workspace_id}/alert-rules/{alert_rule_id}"
 
 
@@ -24,12 +22,10 @@ def changes_page(workspace_id: UUID, change_id: str) -> str:
 
 
 def automation_page(workspace_id: UUID, automation_id: str) -> str:
-    """The page of an automation."""
     return f"/workspaces/{workspace_id}/automations/{automation_id}"
 
 
 def record_page(record_id: UUID) -> str:
-    """The page of a record."""
     return f"/records/{record_id}"
 
 
@@ -39,7 +35,6 @@ def item_page(item_id: UUID) -> str:
 
 
 def webhook_endpoint_page(workspace_id: UUID, endpoint_id: str) -> str:
-    """The page of a webhook endpoint."""
     return f"/workspaces/{workspace_id}/settings/webhooks/{endpoint_id}"
 
 
@@ -54,7 +49,6 @@ def source_run_page(run_id: UUID) -> str:
 
 
 def legacy_import_page(run_id: UUID) -> str:
-    """The page of a legacy import."""
     return f"/legacy-imports/{run_id}"
 
 

@@ -144,7 +144,6 @@ async def role_of(work: UnitOfWork, workspace_id: Id, user_id: Id) -> Role | Non
 
 
 async def members_with(work: UnitOfWork, workspace_id: Id, role: Role) -> list[Id]:
-    """The members of the workspace who have this role."""
     rows = await work.rows(
         sa.select(workspace_member.c.user_id).where(
             workspace_member.c.workspace_id == workspace_id, workspace_member.c.role == role.value

@@ -113,7 +113,6 @@ async def get_settings(work: UnitOfWork, workspace_id: Id) -> ModelSettingsBody:
 
 
 def shown(row: ModelSettings | None) -> ModelSettingsBody:
-    """A row as it is shown."""
     if row is None:
         return ModelSettingsBody(configured=False, enabled=False)
     return ModelSettingsBody(

@@ -216,7 +216,6 @@ def _cells(rows: Iterator[tuple[int, list[Any]]], numbers: table.RowNumbers) -> 
 
 
 def _column(values: Sequence[Any]) -> Sequence[Cell]:
-    """The cells of a column."""
     types = {*map(type, values)}
     if types == {str} and "" not in values and not any(map(str.isspace, values)):
         return values

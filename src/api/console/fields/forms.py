@@ -212,14 +212,12 @@ def controls_of(kind: FieldKind, offers: Offers, field: FieldShape | None) -> li
 
 
 def new_form(kind: FieldKind, offers: Offers) -> FieldForm:
-    """The form of a new field."""
     controls = controls_of(kind, offers, None)
     rows = first_rows(kind) if kind in OPTION_KINDS else None
     return _form(_spec(kind), controls, rows, Entered(texts_of(controls, {})))
 
 
 def stored_form(field: FieldShape, offers: Offers) -> FieldForm:
-    """The form of a field as it is stored."""
     spec = spec_of(field)
     controls = controls_of(field.kind, offers, field)
     texts = {

@@ -57,7 +57,6 @@ class PageWriter:
         self._places = places
 
     def blocks(self, text: str, folder: str) -> list[Block]:
-        """The blocks of a page in a folder."""
         return list(self._with_links(blocks_of(text), folder))
 
     def _with_links(self, blocks: Iterable[Block], folder: str) -> Iterator[Block]:

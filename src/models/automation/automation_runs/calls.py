@@ -88,7 +88,6 @@ class Call:
 
 
 def called_run_id(run_id: Id, node_id: str, scope_key: str) -> Id:
-    """The id of the run that a node in a scope calls."""
     return derived_id(run_id, node_id, scope_key, "call")
 
 

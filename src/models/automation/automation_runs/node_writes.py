@@ -188,7 +188,6 @@ async def add_attributes(work: UnitOfWork, run_id: Id, attributes: Mapping[str, 
 
 
 async def read_attributes(work: UnitOfWork, run_id: Id) -> dict[str, str]:
-    """All attributes of a run."""
     mine = automation_run.c.id == run_id
     return await work.scalar(sa.select(automation_run.c.attributes).where(mine)) or {}
 

@@ -338,11 +338,9 @@ class _Renaming:
         self._types = types
 
     def payload(self, value: JsonObject) -> JsonObject:
-        """The payload of a run."""
         return cast("JsonObject", with_key(value, self._types.payload, *self._names))
 
     def output(self, node_id: str, value: JsonObject) -> JsonObject:
-        """The output of a node."""
         return cast("JsonObject", with_key(value, self._types.output(node_id), *self._names))
 
     def options(self, value: JsonObject) -> JsonObject:

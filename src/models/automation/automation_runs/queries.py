@@ -223,7 +223,6 @@ async def _list(
 
 
 def runs_of(workspace_id: Id, automation_id: Id) -> sa.Select[Any]:
-    """The runs of an automation."""
     return sa.select(automation_run).where(
         RUN.workspace_id == workspace_id, RUN.automation_id == automation_id
     )

@@ -236,7 +236,6 @@ class NodeEnd:
 
 
 async def node_end(work: UnitOfWork, run_id: Id, node_id: str, scope_key: str) -> NodeEnd:
-    """The end of a node that has ended."""
     row = await work.first(
         sa.select(node_run.c.output, node_run.c.error).where(
             node_run.c.run_id == run_id,

@@ -238,7 +238,6 @@ def start_intent(
     in_bulk: bool = False,
     is_asleep: bool = False,
 ) -> outbox.IntentArguments:
-    """The intent that starts a run of a version."""
     return {
         "intent": outbox.Intent.START,
         "workflow_kind": WorkflowKind.AUTOMATION_RUN,

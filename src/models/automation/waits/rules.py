@@ -217,7 +217,6 @@ def check_early(
 
 
 def timed_out(kind: str, responses: Sequence[Response]) -> Resolution:
-    """The resolution of a wait that times out."""
     return approval_timed_out(responses) if kind == NodeKind.APPROVAL else event_timed_out()
 
 
@@ -262,7 +261,6 @@ def decide_approval(
 
 
 def approval_timed_out(decisions: Sequence[Response]) -> Resolution:
-    """The resolution of an approval that times out."""
     output = {**approval_output(None, decisions), "decision": EdgeOutcome.TIMEOUT.value}
     return Resolution(EdgeOutcome.TIMEOUT, output)
 
@@ -383,7 +381,6 @@ def receive_event(
 
 
 def event_timed_out() -> Resolution:
-    """The resolution of a wait that times out."""
     return Resolution(EdgeOutcome.TIMEOUT, {"data": None})
 
 

@@ -152,7 +152,6 @@ async def rests_of(
 async def pauses_of(
     work: UnitOfWork, workspace_id: Id, subject_ids: Collection[Id]
 ) -> Mapping[tuple[Id, rules.PauseCause], Pause]:
-    """The pauses of subjects, by subject and cause."""
     rows = await work.rows(
         sa.select(pause).where(
             pause.c.workspace_id == workspace_id, pause.c.subject_id.in_(sorted(subject_ids))

@@ -193,7 +193,6 @@ class Sought:
 
 
 def field_subject(database: str, key: str) -> Subject:
-    """The field of a database with this key."""
     return Subject(SubjectKind.FIELD, database, key)
 
 

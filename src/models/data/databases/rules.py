@@ -324,7 +324,6 @@ def is_unchanged(spec: field_specs.FieldSpec, description: JsonObject) -> bool:
 
 
 def default_layout() -> JsonObject:
-    """The default layout of a database."""
     return {
         "version": 1,
         "pageWidth": shapes.PageWidth.STANDARD.value,

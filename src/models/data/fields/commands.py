@@ -262,7 +262,6 @@ async def write_field(
 
 
 async def delete_field_row(work: UnitOfWork, workspace_id: Id, field_id: Id) -> None:
-    """Delete the row of a field."""
     await work.execute(
         sa.delete(field).where(field.c.workspace_id == workspace_id, field.c.id == field_id)
     )

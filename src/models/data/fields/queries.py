@@ -175,7 +175,6 @@ async def inverse_of(work: UnitOfWork, actor: Actor, relation: FieldShape) -> Fi
 
 
 def field_with_key(workspace_id: Id, database_id: Id, key: str) -> sa.ScalarSelect[Id]:
-    """The id of the field of a database that has this key."""
     return (
         sa.select(field.c.id)
         .where(

@@ -78,7 +78,6 @@ def named_ids(records: Sequence[RecordDetail], specs: Sequence[FieldSpec]) -> It
 def rows_of(
     records: Sequence[RecordDetail], specs: Sequence[FieldSpec], legend: Legend
 ) -> list[list[Cell]]:
-    """The cells of records."""
     columns = [_column(spec, legend) for spec in specs]
     return [[cell(record) for cell in columns] for record in records]
 

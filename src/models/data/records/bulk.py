@@ -207,7 +207,6 @@ def _without(key: str, keys: sa.ColumnElement[Any], *, many: bool) -> sa.ColumnE
 
 
 def next_record_updated_at(work: UnitOfWork) -> sa.ColumnElement[Any]:
-    """The next `updatedAt` of a record."""
     return next_updated_at(record.c.updated_at, work.now)
 
 

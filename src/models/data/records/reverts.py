@@ -177,7 +177,6 @@ def written_records(workspace_id: Id, cause: reverts.Cause) -> sa.Select[Any]:
 async def number_of_written_records(
     work: UnitOfWork, workspace_id: Id, cause: reverts.Cause
 ) -> int:
-    """The number of the records that were written."""
     if not (cause.run_ids or cause.undo_ids):
         return 0
     written = written_records(workspace_id, cause).subquery()

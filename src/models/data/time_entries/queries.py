@@ -340,7 +340,6 @@ def milliseconds_of(spans: sa.ColumnElement[Any]) -> sa.ScalarSelect[int]:
 
 
 def times_of(row: TimeEntry) -> rules.Times:
-    """The times of an entry."""
     return rules.Times(
         started_at=row.started_at,
         mode=rules.EntryMode(row.mode),

@@ -223,7 +223,6 @@ async def get_endpoint(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> Webho
 
 
 async def with_circuit(work: UnitOfWork, row: WebhookEndpoint, actor: Actor) -> WebhookEndpointBody:
-    """An endpoint and its circuit."""
     circuits = await endpoint_circuits(work, row.workspace_id, [row.id])
     return _body(row, circuits[row.id], actor)
 
@@ -231,7 +230,6 @@ async def with_circuit(work: UnitOfWork, row: WebhookEndpoint, actor: Actor) -> 
 async def endpoint_circuits(
     work: UnitOfWork, workspace_id: Id, endpoint_ids: Collection[Id]
 ) -> Mapping[Id, CircuitBody]:
-    """The circuits of endpoints."""
     return await circuits_of(work, workspace_id, DeliveryChannel.WEBHOOK, endpoint_ids)
 
 

@@ -87,7 +87,6 @@ async def load_contents(store: ObjectStore, run_id: Id) -> Contents:
 
 
 async def read_lines(store: ObjectStore, part: Part, chunk: int) -> list[bytes]:
-    """The lines of one chunk of a list."""
     key = f"{part.key}/{chunk}"
     text = b"".join([piece async for piece in store.get(key)])
     return [line for line in text.split(b"\n") if line]

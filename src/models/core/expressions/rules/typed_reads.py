@@ -63,7 +63,6 @@ ValueType: TypeAlias = Struct | ListOf | FieldsOf | ValueOf | KeyOf | RecordIdOf
 
 @lru_cache(maxsize=1_024)
 def record_of(database: str) -> Struct:
-    """The type of a record of a database."""
     return Struct({"id": RecordIdOf(database), **dict.fromkeys(RECORD_VALUES, FieldsOf(database))})
 
 

@@ -40,7 +40,6 @@ class _Language:
     words: JsonObject
 
     def say(self, phrase: str, **parts: str) -> str:
-        """A phrase."""
         text: str = self.words["phrases"][phrase][self.place]
         return text.format(**parts) if parts else text
 
