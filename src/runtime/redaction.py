@@ -36,12 +36,27 @@ Value = TypeVar("Value")
 """A JSON value."""
 
 REDACTED = "[redacted]"
-_SECRET_NAME = re.compile(
-    r"authori[sz]ation|credential|cookie|passw|pwd|secret(?!ar)|token|pepper"
-    r"|(?:api|access|private)[-_ ]?key",
-    re.IGNORECASE,
+_NAMES = (
+    r"(?:authori[sz]ation|credential|cookie|passw|pwd|secret(?!ar)|token|pepper"
+    r"|(?:api|access|private)[-_ ]?key)"
 )
+_SECRET_NAME = re.compile(_NAMES, re.IGNORECASE)
 _MAX_DEPTH = 32
+
+_NAMED_IN_TEXT = re.compile(
+    # The rest of the name, and what parts it from the value: as in JSON, in a query, in XML.
+    rf"""(?P<name>{_NAMES}[\w.-]{{0,64}}+\\*["']?\s*[:=>]\s*)"""
+    r"""(?:(?P<quote>\\*["'])(?:(?!(?<!\\)(?P=quote)).)*"""  # closed by the quote that opens it
+    r"""|[{\[][^}\]]*|(?!null\b|true\b|false\b)(?:(?:Basic|Bearer)\s+)?[^\s&;,"'\\<>{}\[\]]+)""",
+    re.IGNORECASE | re.DOTALL,
+)
+_PARTS_OF_NAMES = (
+    *("authori", "credential", "cookie", "passw", "pwd", "secret", "token", "pepper", "key"),
+    *("basic ", "bearer "),
+)
+"""A text without any of them has no name of a secret. To look for them is fast."""
+_SCHEME_IN_TEXT = re.compile(r"\b(Basic|Bearer) +[A-Za-z0-9._~+/=-]{16,}")
+_LOGIN_IN_TEXT = re.compile(r"""(://[^\s/:@"'\\]{0,200}:)[^\s/@"'\\]{1,200}@""")
 
 
 def names_secret(name: str) -> bool:
@@ -52,8 +67,11 @@ def names_secret(name: str) -> bool:
 def without_named_secrets(value: object, depth: int = 0) -> object:
     """A JSON value without the values whose keys name secrets, and without its deepest parts.
 
-    Whether there is a secret stays to be seen: null, true and false are no secrets.
+    A text may be JSON, a query or a URL itself. Whether there is a secret stays to be seen: null,
+    true and false are no secrets.
     """
+    if isinstance(value, str):
+        return _text_without_named_secrets(value, depth)
     if not isinstance(value, dict | list):
         return value
     if depth > _MAX_DEPTH:
@@ -66,6 +84,20 @@ def without_named_secrets(value: object, depth: int = 0) -> object:
         else without_named_secrets(item, depth + 1)
         for key, item in value.items()
     }
+
+
+def _text_without_named_secrets(text: str, depth: int) -> str:
+    """A text without the values that it names as secrets; of JSON, also of JSON that is cut."""
+    if text[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(text)
+            kept = without_named_secrets(value, depth + 1)
+            return text if kept == value else json.dumps(kept, ensure_ascii=False)
+    lowered = text.lower()
+    if any(part in lowered for part in _PARTS_OF_NAMES):
+        text = _NAMED_IN_TEXT.sub(rf"\g<name>\g<quote>{REDACTED}", text)
+        text = _SCHEME_IN_TEXT.sub(rf"\1 {REDACTED}", text)
+    return _LOGIN_IN_TEXT.sub(rf"\1{REDACTED}@", text) if "://" in text else text
 
 
 MAX_PATHS = 20

@@ -170,6 +170,28 @@ def test_a_value_whose_key_names_a_secret_is_left_out(name: str, secret: object)
     assert without_named_secrets(value) == {"order": 7, "nested": [{name: "[redacted]"}]}
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ('{"user":"u","password":"hunter2"}', '{"user": "u", "password": "[redacted]"}'),
+        ('{"password":"hunter2", "user":"u', '{"password":"[redacted]", "user":"u'),
+        ('{"api_key" : "a\\"hunter2", "x', '{"api_key" : "[redacted]", "x'),
+        ('{"in":"{\\"pwd\\":\\"hunter2\\"}",', '{"in":"{\\"pwd\\":\\"[redacted]\\"}",'),
+        ('{"credentials":{"a":"hunter2"},', '{"credentials":[redacted]},'),
+        ('{"token":true,"n":1', '{"token":true,"n":1'),
+        ("password=hunter2&x=1", "password=[redacted]&x=1"),
+        ("<secret>hunter2</secret>", "<secret>[redacted]</secret>"),
+        ("Authorization: Bearer hunter2", "Authorization: [redacted]"),
+        ("use Bearer hunter2hunter2hunter2 now", "use Bearer [redacted] now"),
+        ("https://u:hunter2@host/?token=hunter2", "https://u:[redacted]@host/?token=[redacted]"),
+        ("my secretary: Bo, the password is lost", "my secretary: Bo, the password is lost"),
+        ("Basic English at https://host:443/a@b", "Basic English at https://host:443/a@b"),
+    ],
+)
+def test_a_value_that_a_text_names_as_a_secret_is_left_out(text: str, kept: str) -> None:
+    assert without_named_secrets({"a": [text]}) == {"a": [kept]}
+
+
 @pytest.mark.parametrize("value", [None, True, False])
 def test_the_presence_of_a_secret_stays(value: object) -> None:
     assert without_named_secrets({"token": value}) == {"token": value}

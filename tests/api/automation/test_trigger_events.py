@@ -126,6 +126,33 @@ async def test_refused_calls_are_kept_without_their_secrets(
     assert (await outcome_of(client, space, made))["outcome"] == "invalid"
 
 
+_CUT = '{"password": "hunter2", "rest": "'
+
+
+@pytest.mark.parametrize("auth", ["none", "signature"])
+@pytest.mark.parametrize(
+    ("content_type", "content"),
+    [
+        ("application/json", _CUT),
+        ("application/json", f'{_CUT}{"x" * 70_000}"}}'),
+        ("application/json", '{"inner": "{\\"password\\": \\"hunter2\\"}"}'),
+        ("application/json", '{"from": "https://me:hunter2@example.test/?token=hunter2"}'),
+        ("text/plain", '{"password": "hunter2"}'),
+        ("application/x-www-form-urlencoded", "note=password=hunter2"),
+        ("application/xml", "<call><password>hunter2</password></call>"),
+    ],
+)
+async def test_secrets_in_texts_are_left_out(
+    client: Client, space: Space, stranger: Client, auth: str, content_type: str, content: str
+) -> None:
+    made = await make_hook(client, space, auth=auth)
+    headers = {"Content-Type": content_type, "Referer": "https://example.test/?token=hunter2"}
+    await stranger.post(made["webhookPath"], content=content, headers=headers)
+    event = await only(client, space, made)
+    shown = await client.get(f"{events_of(space)}/{event['id']}")
+    assert "hunter2" not in shown.text
+
+
 async def test_a_call_with_a_body_that_is_too_large_is_kept_without_it(
     client: Client, space: Space, stranger: Client
 ) -> None:

@@ -205,11 +205,13 @@ def kept_call(payload: JsonObject, delivery: Delivery, secrets: Sequence[str]) -
     raw = delivery.query + delivery.body
     if any(secret and secret.encode() in raw for secret in secrets):
         payload = Redaction(dict.fromkeys(secrets, REDACTED)).value(payload)
-    return {
-        **payload,
-        "query": without_named_secrets(payload["query"]),
-        "body": without_named_secrets(payload["body"]),
-    }
+    return _without_named_secrets(payload)
+
+
+def _without_named_secrets(payload: JsonObject) -> JsonObject:
+    """The payload of a call without what its senders name as secrets."""
+    parts = {part: without_named_secrets(payload[part]) for part in ("headers", "query", "body")}
+    return {**payload, **parts}
 
 
 MAX_EXCERPT = 4_096
@@ -240,12 +242,7 @@ def refused_call(
         "bodyEncoding": encoding,
         "webhookId": delivery.header("webhook-id"),
     }
-    redacted = Redaction(dict.fromkeys(secrets, REDACTED)).value(payload)
-    return {
-        **redacted,
-        "query": without_named_secrets(redacted["query"]),
-        "body": without_named_secrets(redacted["body"]),
-    }
+    return _without_named_secrets(Redaction(dict.fromkeys(secrets, REDACTED)).value(payload))
 
 
 def deduplication(
