@@ -188,8 +188,8 @@ async def create_action(
     `ValidationError` below `config`, `ConflictError` for a key in use, and what `check_parent`
     raises.
     """
-    await share_field_keys(work, actor.workspace_id)
     await check_parent(work, actor, parent_item_id)
+    await share_field_keys(work, actor.workspace_id)
     config = await _checked(work, actor, body.kind, body.config)
     if body.enabled:
         rules.check_given(config)

@@ -21,7 +21,7 @@ from models.automation.automations.rules.triggers import kinds as trigger_kinds
 from models.automation.automations.rules.triggers.configs import parse_trigger_config
 from models.automation.automations.tables import automation, webhook_secret_place
 from models.automation.automations.versions import Content, LockedAutomation, lock
-from models.content.items.commands import create_item_for, rename_item, trash_item
+from models.content.items.commands import check_parent, create_item_for, rename_item, trash_item
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -43,6 +43,7 @@ async def create_automation(
     Raises NotFoundError or DeniedError for the parent, NotFoundError for a connection or a
     webhook endpoint that the actor does not see, ConflictError for a key in use.
     """
+    await check_parent(work, actor, body.parent_item_id)
     await share_field_keys(work, actor.workspace_id)
     content = None
     if body.graph is not None:

@@ -49,20 +49,16 @@ async def hold_surface(
 
     Raises `NotFoundError`, `DeniedError` for an actor without the scope.
     """
-    row = await work.one(
-        sa.select(queries.surface)
-        .where(
-            queries.surface.c.workspace_id == actor.workspace_id, queries.surface.c.id == surface_id
-        )
-        .with_for_update(key_share=True),
-        "surface",
-        of=queries.Surface,
+    this = sa.select(queries.surface).where(
+        queries.surface.c.workspace_id == actor.workspace_id, queries.surface.c.id == surface_id
     )
-    queries.require_scope(actor, row.kind, scope)
-    if row.kind is SurfaceKind.DASHBOARD:
-        # Its widgets name fields.
+    found = await work.one(this, "surface", of=queries.Surface)
+    queries.require_scope(actor, found.kind, scope)
+    if found.kind == SurfaceKind.DASHBOARD:
+        # Its widgets name fields. A rename has the keys before it changes the surface.
         await share_field_keys(work, actor.workspace_id)
-    return row
+    locked = this.with_for_update(key_share=True)
+    return await work.one(locked, "surface", of=queries.Surface)
 
 
 def check_version(surface_row: queries.Surface, expected_version: int | None) -> None:

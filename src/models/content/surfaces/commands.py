@@ -14,8 +14,10 @@ from models.content.surfaces.rules.tree import MAX_CONTENT_BYTES, TOP, json_size
 from models.core.access.rules import Actor, Level, Placement, Scope, level_on
 from models.core.base import Deleted, Id, JsonObject
 from models.core.bundles import USER, BundleKind, ImportTarget, Row, Stage
+from models.core.keys import share_field_keys
 from models.core.problems import located, refusal, sentence
 from models.core.repository import copying_rows
+from models.core.values import next_updated_at
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
@@ -36,6 +38,8 @@ async def create_surface(
     Raises `ValidationError` below `content`, `NotFoundError` for what the content names.
     """
     new_surface_id = surface_id or new_id()
+    if kind == SurfaceKind.DASHBOARD:
+        await share_field_keys(work, actor.workspace_id)
     body = _read(content or {}, "content")
     changes.check_settings(body.settings or {}, "content.settings")
     blocks = plan_blocks(
@@ -374,7 +378,10 @@ async def _find(
 async def rewrite_block(
     work: UnitOfWork, workspace_id: Id, surface_id: Id, block_id: Id, content: JsonObject
 ) -> None:
-    """Store the content of a block in which a field has another key."""
+    """Store the content of a block in which a field has another key, with its size.
+
+    Who has read the surface before cannot save it over this.
+    """
     await work.execute(
         sa.update(queries.block)
         .where(
@@ -382,7 +389,19 @@ async def rewrite_block(
             queries.block.c.surface_id == surface_id,
             queries.block.c.id == block_id,
         )
-        .values(content=content, updated_at=work.now)
+        .values(
+            content=content,
+            byte_size=json_size(content),
+            updated_at=next_updated_at(queries.block.c.updated_at, work.now),
+        )
+    )
+    await work.execute(
+        sa.update(queries.surface)
+        .where(queries.surface.c.workspace_id == workspace_id, queries.surface.c.id == surface_id)
+        .values(
+            version=queries.surface.c.version + 1,
+            updated_at=sa.func.greatest(work.now, queries.surface.c.updated_at),
+        )
     )
 
 

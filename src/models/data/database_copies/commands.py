@@ -15,7 +15,12 @@ from typing import Protocol
 import sqlalchemy as sa
 
 from models.content.grants import grant_manage
-from models.content.items.commands import change_item, check_parent, create_item_for
+from models.content.items.commands import (
+    change_item,
+    check_parent,
+    create_item_for,
+    share_tree,
+)
 from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import closed_items
 from models.content.items.rules import AccessMode, ItemKind
@@ -200,6 +205,8 @@ async def copy_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> JsonOb
     """
     copy = copying.Copy(job.workspace_id, job.subject_id, job.id)
     step = _Step(**job.progress) if job.progress else None
+    if step is None or step.phase == _PUBLISH:
+        await share_tree(work, copy.workspace_id)
     if step is not None and step.phase == _PUBLISH:
         await field_commands.own_fields(work, copy.workspace_id)
     await field_commands.await_schema(work, copy.source_id)

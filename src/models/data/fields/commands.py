@@ -24,7 +24,7 @@ from models.data.fields.rules.settings import read_settings
 from models.data.fields.tables import DatabaseField, database, field, removed_field
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError
-from runtime.postgresql.statements import PreparedStatement
+from runtime.postgresql.statements import PreparedStatement, lock_name
 
 _LOCK_KEY = sa.bindparam("key", type_=sa.BigInteger)
 
@@ -101,12 +101,13 @@ async def own_fields(work: UnitOfWork, workspace_id: Id) -> None:
 
     Taken before the lock of any database, so that two such changes never deadlock.
     """
-    await _ALONE.rows(work, {"key": _lock_key(workspace_id)})
+    # The number of the workspace itself is that of its tree, which is shared at the same time.
+    await lock_name(work, f"fields/{workspace_id}")
 
 
-def _lock_key(owner_id: Id) -> int:
+def _lock_key(database_id: Id) -> int:
     """The last 8 bytes of a UUIDv7 are random."""
-    return int.from_bytes(owner_id.bytes[8:], "big", signed=True)
+    return int.from_bytes(database_id.bytes[8:], "big", signed=True)
 
 
 _KEY_ATTEMPTS = 5

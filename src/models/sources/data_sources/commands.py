@@ -44,8 +44,8 @@ async def create_data_source(
     without edit access to the target, `ValidationError`, `ConflictError` for a key in use, and
     what `check_parent` raises.
     """
-    await share_field_keys(work, actor.workspace_id)
     await item_commands.check_parent(work, actor, body.parent_item_id)
+    await share_field_keys(work, actor.workspace_id)
     await _check_target(work, actor, body.target_database_id)
     config = await checked_config(work, actor, body.kind, body.config)
     check_fields(body.fields, body.key_fields)

@@ -21,6 +21,7 @@ from models.content.items.shapes import ItemDetail, ItemRow
 from models.content.surfaces.commands import copy_surface
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.keys import share_field_keys
 from models.core.problems import read_part
 from models.data.database_copies.commands import DuplicateDatabase, accept_copy, copy_outcome
 from models.data.forms.commands import copy_form
@@ -54,6 +55,8 @@ async def duplicate_item(
         await accept_copy(work, actor, target_of(item), copy_id, WITH_RECORDS)
         return None
     await item_commands.check_parent(work, actor, item.parent_item_id)
+    # What is read here, and copied, names fields.
+    await share_field_keys(work, actor.workspace_id)
     rows = await _visible_below(work, actor, item_id)
     item_commands.check_scopes(actor, {row.kind for row in rows})
     if any(row.kind == ItemKind.DATABASE for row in rows):
