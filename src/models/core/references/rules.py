@@ -274,6 +274,8 @@ def query_references(database: str, query: object, *place: str | int) -> Iterato
         part = query.get(name)
         for at, entry in _entries(part, *place, name):
             yield from key_at(database, entry.get("field"), *at, "field")
+    for at, rule in _entries(query.get("colors"), *place, "colors"):
+        yield from filter_references(database, rule.get("filter"), *at, "filter")
     if isinstance(query.get("fields"), list):
         yield from key_at(database, query["fields"], *place, "fields")
     yield from named_at(SubjectKind.VIEW, query.get("viewId"), *place, "viewId")

@@ -184,7 +184,10 @@ def _seen_by(actor: Actor) -> sa.ColumnElement[bool]:
     return sa.or_(view.c.scope == ViewScope.SHARED.value, view.c.owner_user_id == actor.user_id)
 
 
-_SINGLE_KEYS = ("stackFieldKey", "dateFieldKey", "endDateFieldKey", "coverFieldKey")
+_SINGLE_KEYS = (
+    *("stackFieldKey", "orderFieldKey"),
+    *("dateFieldKey", "endDateFieldKey", "coverFieldKey"),
+)
 
 
 def manifest_references(database: str, manifest: JsonObject) -> Iterator[rules.Reference]:

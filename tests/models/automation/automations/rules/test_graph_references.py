@@ -110,7 +110,8 @@ bindings = st.lists(
 
 
 def _query(node: str, database: str, tested: str) -> Json:
-    query = {"filter": {"and": [{"field": tested, "op": "is_not_empty"}]}, "limit": 2}
+    leaf = {"field": tested, "op": "is_not_empty"}
+    query = {"filter": {"and": [leaf]}, "colors": [{"filter": leaf, "color": "red"}], "limit": 2}
     return {"id": node, "kind": "query_records", "config": {"databaseId": database, "query": query}}
 
 
@@ -154,6 +155,7 @@ def _graph(values: list[tuple[Any, bool]], writes: bool) -> tuple[Json, set[tupl
     }
     if writes:
         places |= {("own", "config.query.filter.and.0.field"), ("write", "config.data.price")}
+        places |= {("own", "config.query.colors.0.filter.field")}
     graph = Graph.model_validate({"nodes": nodes, "edges": edges, "variables": {"price": "x"}})
     return graph.to_json(), places
 
@@ -206,7 +208,11 @@ def test_a_reference_of_the_other_database_is_none_of_this_one() -> None:
     graph, _ = _graph([(_path(OTHER_PATHS[0]), False)], False)
     references = graph_references(TRIGGER, graph, {})
     others = {one.path for one in references if one.subject == field_subject(OTHER, KEY)}
-    assert others == {"config.query.filter.and.0.field", "config.output.v0.value"}
+    assert others == {
+        "config.query.filter.and.0.field",
+        "config.query.colors.0.filter.field",
+        "config.output.v0.value",
+    }
 
 
 @pytest.mark.parametrize(
@@ -249,6 +255,7 @@ def test_the_references_of_a_trigger_are_found(trigger: Json, places: set[str]) 
 READINGS = {
     1: "cb3442fa6b522f3a4c955e6dc2435bf04e965a1def05509a4d309d78696d1e99",
     2: "48ab9d1cd9c0ae5ca3efff18f1081495a8132aa65e30ef4b96fe80711a620c10",
+    3: "e162aa3a08361281e5dd09b0b999735cbc4f1aea306d72560441d0fd324821e9",
 }
 """The digest of what each version of the reading finds in the graphs below."""
 

@@ -22,7 +22,7 @@ from models.core.expressions.rules import typed_reads
 from models.core.references import rules
 from runtime.ids import parse_id
 
-REFERENCES_VERSION = 2
+REFERENCES_VERSION = 3
 """The version of this reading. A graph that another version has read is read again."""
 
 _SUBJECTS: Mapping[Resource, rules.SubjectKind] = {
