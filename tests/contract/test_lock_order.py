@@ -10,6 +10,7 @@ from cli.supervisor.development import DevelopmentIssuer
 from models.content.items import commands as items
 from models.core import keys as field_keys
 from models.data.fields import commands as fields
+from runtime.postgresql.statements import lock_name
 from tests.contract.callers import caller_of
 from tests.contract.furnished import Furnished
 from tests.contract.operations import example_body
@@ -63,8 +64,6 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Taken:
     for lock, (module, *names) in _LOCKS.items():
         for name in names:
             monkeypatch.setattr(module, name, Noting(getattr(module, name), lock, found))
-    lock_name = fields.lock_name
-
     async def noting(work: Any, name: str) -> None:
         note(found, FIELDS, work)
         await lock_name(work, name)
