@@ -58,6 +58,8 @@ async def print_impact(place: Place, body: Json, *, as_json: bool) -> None:
         ]
         print_rows(terminal(), _PLACES, rows, empty="No places.")
         hidden = f", {answer['hidden']} not visible to you" if answer["hidden"] else ""
+        for run in answer["immovableRuns"]:
+            say(terminal(), f"Run {run['id']} of {plain(run['label'])} {run['reason']}.")
         say(terminal(), f"{answer['total']} places, {answer['breaking']} break{hidden}.")
     if answer["breaking"]:
         raise typer.Exit(1)

@@ -290,15 +290,22 @@ async def test_running_runs_keep_a_field_from_being_renamed(client: Client, spac
     automation = await publish_doubling(client, space, made)
     run = f"{space.path}/automations/{automation['id']}/run"
     data_of(await client.post(run, json={}))
-    answer = await ask(client, space, kind="field", id=field_of(made, "price")["id"])
+    run_id = data_of(await client.get(f"{run}s"))["runs"][0]["id"]
+    question = {"kind": "field", "id": field_of(made, "price")["id"], "change": "rename"}
+    answer = await ask(client, space, **question)
     runs = [one for one in answer["places"] if one["kind"] == "automation_run"]
     assert {(one["runs"], one["state"]) for one in runs} == {(1, "open")}
+    assert answer["immovableRuns"] == []
     async with space.database.transaction() as work:
         await work.execute(
             update(automation_run)
             .where(automation_run.c.workspace_id == space.id)
             .values(status="running")
         )
+    (refusing,) = (await ask(client, space, **question))["immovableRuns"]
+    assert (refusing["id"], refusing["automationId"]) == (run_id, automation["id"])
+    assert (refusing["label"], refusing["reason"]) == ("Double", "executes a node")
+    assert (await ask(client, space, **{**question, "change": "delete"}))["immovableRuns"] == []
     refused = await try_rename(client, made, "cost", rewrite=True)
     assert refused.status_code == 409
     assert "automation run Double" in refused.json()["message"]

@@ -7,6 +7,7 @@ gate of nodes tells them (`node_writes`).
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import sqlalchemy as sa
@@ -293,33 +294,76 @@ async def _hold(
     A run whose row is locked is about to write a node. To wait for it could be a deadlock: the
     node may wait for records that this transaction changes.
     """
-    has_others = _run.options.has_any(sa.literal(_OTHER_VALUES, ARRAY(sa.Text)))
-    reason = sa.case(
-        (has_others, _OTHERS),
-        (_run.status == rules.RunStatus.RUNNING, _BUSY),
-    )
-    statement = sa.select(_run.id, reason.label("reason")).where(
+    open_ones = sa.select(_run.id).where(*_executing(graph)).limit(MOST_RUNS)
+    runs = await work.rows(open_ones.with_for_update(key_share=True, skip_locked=True))
+    refusing = await work.first(_refusing(graph, nodes).limit(1))
+    if refusing is not None:
+        raise NotWaitingError(graph, refusing.reason, refusing.id)
+    if len(runs) < graph.runs:
+        raise NotWaitingError(graph, _MANY if graph.runs > MOST_RUNS else _LOCKED)
+    return [run.id for run in runs]
+
+
+def _executing(graph: references.FoundGraph) -> Sequence[sa.ColumnElement[bool]]:
+    """The conditions of the open runs of a graph."""
+    return (
         _run.automation_id == graph.automation_id,
         _run.automation_version_id == graph.version_id,
         _run.graph_checksum == graph.checksum,
         _run.status.in_(rules.OPEN_RUN),
     )
-    locked = statement.limit(MOST_RUNS).with_for_update(key_share=True, skip_locked=True)
-    runs = await work.rows(locked)
-    run_ids = [run.id for run in runs]
+
+
+def _refusing(graph: references.FoundGraph, nodes: Collection[str]) -> sa.Select[Any]:
+    """The open runs of a graph that cannot be moved, each with the reason; the oldest first.
+
+    `nodes` name the field.
+    """
+    has_others = _run.options.has_any(sa.literal(_OTHER_VALUES, ARRAY(sa.Text)))
     rests = sa.and_(_node.status == rules.NodeStatus.WAITING, _node.node_kind.in_(_RESTING))
     reads = sa.and_(_node.node_kind == NodeKind.WAIT_EVENT, _node.node_id.in_(nodes))
     loops = _node.node_kind == NodeKind.FOR_EACH
-    why = sa.case((reads, _FILTERS), (loops, _LOOPS), else_=_BUSY).label("reason")
-    busy = sa.select(_node.run_id.label("id"), why).where(
-        _node.run_id.in_(run_ids), _node.status.in_(rules.OPEN_NODE), sa.or_(~rests, reads)
+    busy = (
+        sa.select(sa.case((reads, _FILTERS), (loops, _LOOPS), else_=_BUSY))
+        .where(_node.run_id == _run.id, _node.status.in_(rules.OPEN_NODE), sa.or_(~rests, reads))
+        .limit(1)
+        .scalar_subquery()
     )
-    refusing = next((run for run in runs if run.reason), None) or await work.first(busy)
-    if refusing is not None:
-        raise NotWaitingError(graph, refusing.reason, refusing.id)
-    if len(runs) < graph.runs:
-        raise NotWaitingError(graph, _MANY if graph.runs > MOST_RUNS else _LOCKED)
-    return run_ids
+    is_running = _run.status == rules.RunStatus.RUNNING
+    reason = sa.case((has_others, _OTHERS), (is_running, _BUSY), else_=busy)
+    return (
+        sa.select(_run.id, reason.label("reason"))
+        .where(*_executing(graph), reason.is_not(None))
+        .order_by(_run.created_at, _run.id)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ImmovableRun:
+    """An open run that a rename cannot move."""
+
+    id: Id
+    automation_id: Id
+    label: str
+    reason: str
+
+
+async def immovable_runs(
+    work: UnitOfWork, actor: Actor, sought: Sought, automation_ids: Collection[Id], most: int
+) -> Sequence[ImmovableRun]:
+    """The open runs of these automations that keep a field from being renamed, as of now."""
+    forms = await references.forms_of(work, actor, sought)
+    graphs = await graphs_of_open_runs(work, actor, references.texts_of(sought, forms))
+    definitions = await references.definitions_of(work, actor, graphs, forms)
+    found: list[ImmovableRun] = []
+    for graph, definition in zip(graphs, definitions, strict=True):
+        named = [one for one in definition.references if sought.matches(one.subject)]
+        nodes = {one.node for one in named if not one.by_id}
+        if nodes and graph.automation_id in automation_ids:
+            rows = await work.rows(_refusing(graph, nodes).limit(most - len(found)))
+            own = (graph.automation_id, graph.label)
+            found += (ImmovableRun(row.id, *own, row.reason) for row in rows)
+    return found
 
 
 _OTHERS = "has values of another run, of its caller or of a test"

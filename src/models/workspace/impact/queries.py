@@ -5,7 +5,7 @@ not see are counted without being named.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from models.automation.actions.store import action_definitions
 from models.automation.alert_rules.queries import rule_definitions
+from models.automation.automation_runs.open_runs import immovable_runs
 from models.automation.automation_runs.queries import run_definitions
 from models.automation.automations.references import graph_definitions
 from models.automation.secrets.store import existing_names
@@ -40,6 +41,8 @@ from runtime.errors import DeniedError, NotFoundError
 
 MAX_PLACES = 500
 """Places of one answer."""
+MAX_RUNS = 20
+"""Runs of one answer that cannot be moved."""
 
 
 class Change(StrEnum):
@@ -114,11 +117,21 @@ class ImpactPlace(Shape):
     database_id: Id | None = None
 
 
+class ImpactRun(Shape):
+    """An open run that keeps a field from being renamed, with the reason."""
+
+    id: Id
+    automation_id: Id
+    label: str
+    reason: str
+
+
 class ImpactAnswer(Shape):
     """The places that name a thing, the breaking ones first, at most 500.
 
     `total` counts all places, `breaking` the ones that break. Places that the caller may not see
-    are in `total` and counted by `hidden`, and are not listed.
+    are in `total` and counted by `hidden`, and are not listed. `immovableRuns` are the first 20
+    open runs that a `rename` of a field cannot move, and that refuse it until they end.
     """
 
     kind: reference_rules.SubjectKind
@@ -128,6 +141,7 @@ class ImpactAnswer(Shape):
     total: int
     breaking: int
     hidden: int
+    immovable_runs: list[ImpactRun]
 
     @property
     def is_listed_in_part(self) -> bool:
@@ -220,7 +234,24 @@ async def impact(work: UnitOfWork, actor: Actor, body: ImpactQuestion) -> Impact
         total=len(places),
         breaking=sum(place.breaks for place in places),
         hidden=len(places) - len(listed),
+        immovable_runs=await _immovable_runs(work, actor, body, sought[0], namings),
     )
+
+
+async def _immovable_runs(
+    work: UnitOfWork,
+    actor: Actor,
+    body: ImpactQuestion,
+    sought: reference_rules.Sought,
+    namings: Sequence[Naming],
+) -> list[ImpactRun]:
+    """The runs of automations that the caller sees."""
+    automation_ids = {one.definition.id for one in namings if one.definition.runs and one.seen}
+    is_rename = body.kind is reference_rules.SubjectKind.FIELD and body.change is Change.RENAME
+    if not is_rename or not automation_ids:
+        return []
+    runs = await immovable_runs(work, actor, sought, automation_ids, MAX_RUNS)
+    return [ImpactRun(**asdict(run)) for run in runs]
 
 
 async def namings_of(
