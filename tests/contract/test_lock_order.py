@@ -64,6 +64,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> Taken:
     for lock, (module, *names) in _LOCKS.items():
         for name in names:
             monkeypatch.setattr(module, name, Noting(getattr(module, name), lock, found))
+
     async def noting(work: Any, name: str) -> None:
         note(found, FIELDS, work)
         await lock_name(work, name)
