@@ -2,12 +2,13 @@
 
 import asyncio
 import statistics
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.support.browser import Page
-from tests.support.canvas import face, middle, one, opened, press
+from tests.support.canvas import face, middle, one, opened, press, saved, with_control
 from tests.support.engine import Json, graph, node
 from tests.support.patience import eventually, promised
 from tests.support.person import Person, axis
@@ -83,6 +84,79 @@ async def test_two_hundred_nodes_pan_and_drag_smoothly(page: Page, person: Perso
         assert 1 / frames <= promised(1 / FEWEST_FRAMES)
 
 
+DRAWN = """(() => {
+  const shown = (face) => {
+    const handlers = Object.getOwnPropertySymbols(face).find((one) => one.description === "_vei");
+    return face[handlers].onClick.value;
+  };
+  const faces = [...document.querySelectorAll(".step .face")];
+  const now = new Map(faces.map((face) => [face.dataset.face, shown(face)]));
+  const again = [...now.keys()].filter((id) => window.drawnBefore?.get(id) !== now.get(id));
+  window.drawnBefore = now;
+  return again.sort();
+})()"""
+"""The nodes that were drawn since the last time: each drawing gives a button its own function."""
+
+
+async def test_only_a_node_that_changes_is_drawn_again(page: Page, person: Person) -> None:
+    automation_id = await person.automation(large(12), publish=False)
+    await opened(page, person, automation_id)
+    await page.until("document.querySelectorAll('.step').length === 13")
+    await page.until("!document.querySelector('.vue-flow__node[style*=hidden]')")
+    assert len(await page.evaluate(DRAWN)) == 13
+    await page.evaluate(f"{one(face('n3'))}.focus()")
+    await with_control(page, "a")
+    await page.until("document.querySelectorAll('.vue-flow__node.selected').length === 12")
+    assert await page.evaluate(DRAWN) == []
+    await page.press("Escape")
+    await page.until("document.querySelector('.vue-flow__node.selected') === null")
+    await page.evaluate(f"{one(face('n3'))}.focus()")
+    await page.press("d")
+    await page.until("document.querySelector('.step.off') !== null")
+    await saved(page)
+    assert await page.evaluate(DRAWN) == ["n3"]
+    # News of the draft are of no node.
+    before = len([one for one in page.requests if one.endswith("/edit/presence")])
+    await asked(page, before)
+    assert await page.evaluate(DRAWN) == []
+
+
+async def asked(page: Page, before: int) -> None:
+    """Until the editor has asked for news once more, and has had an answer."""
+
+    async def has_asked() -> bool:
+        return len([one for one in page.requests if one.endswith("/edit/presence")]) > before + 1
+
+    await eventually(has_asked, what="the next question for news")
+
+
+ZOOM = (
+    "new DOMMatrix(getComputedStyle(document.querySelector("
+    "'.vue-flow__transformationpane')).transform).a"
+)
+
+
+async def test_a_wide_graph_stays_readable_when_a_panel_closes(page: Page, person: Person) -> None:
+    names = [f"n{number}" for number in range(20)]
+    steps = [node(name, "transform", output={"a": 1}) for name in names]
+    content = graph(*steps, edges=[*pairwise(names)])
+    await opened(page, person, await person.automation(content, publish=False))
+    await page.evaluate(f"{one(face('n19'))}.focus()")
+    await page.press("a")
+    await page.until("document.activeElement.classList.contains('find-node')")
+    await page.click("[data-kind=transform]")
+    await page.until("document.querySelector('.panel-of') !== null")
+    await page.press("Escape")
+    await page.until("document.querySelector('.panel-of') === null")
+    added = "document.activeElement.matches('.face[data-face=transform]')"
+    await page.until(added)
+    await asyncio.sleep(0.5)
+    assert await page.evaluate(ZOOM) >= 0.5
+    left, top = await middle(page, face("transform"))
+    assert 0 < left < 1440
+    assert 0 < top < 860
+
+
 async def touch(page: Page, kind: str, *points: tuple[float, float]) -> None:
     fingers = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
     await page.send("Input.dispatchTouchEvent", type=f"touch{kind}", touchPoints=fingers)
@@ -101,12 +175,6 @@ def asking() -> Json:
         node("tell", "transform", label="Tell", output={"told": True}),
         edges=[("read", "ask"), ("ask", "tell", "approved")],
     )
-
-
-ZOOM = (
-    "new DOMMatrix(getComputedStyle(document.querySelector("
-    "'.vue-flow__transformationpane')).transform).a"
-)
 
 
 @pytest.mark.long

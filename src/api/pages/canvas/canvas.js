@@ -22,7 +22,7 @@ const handle = (way, index, count) => h(Handle, {
 });
 
 /** One node: what it is called, its state, and its ways out with a button to go on from each. */
-function NodeView({ id, data }, { attrs }) {
+function NodeView({ id, data }) {
   const { node, title, ways, issues, progress, used, actions, isTrigger, isReadonly } = data;
   const rows = beside(ways);
   const label = isTrigger ? title : node.label || title || node.id;
@@ -50,8 +50,7 @@ function NodeView({ id, data }, { attrs }) {
     }, "+")))),
   ]);
 }
-NodeView.inheritAttrs = false;
-NodeView.props = ["id", "data", "selected"];
+NodeView.props = ["id", "data"];
 
 function remark(progress) {
   if (!progress) return "";
@@ -61,7 +60,13 @@ function remark(progress) {
 
 const FrameView = ({ data }) => h("div", { class: "loop", style: { width: `${data.width}px`, height: `${data.height}px` } },
   h("span", { class: "loop-title" }, data.title));
-FrameView.props = ["data"];
+FrameView.props = ["id", "data"];
+
+/** A view that is drawn again for its data alone: the library gives each a place, and whether it is selected, too. */
+function ofData(View) {
+  const Still = ({ id, data }) => h(View, { id, data });
+  return markRaw(Object.assign(Still, { props: ["id", "data"], inheritAttrs: false }));
+}
 
 /** Nodes after a loop go below its body. */
 function below({ sourceX, sourceY, targetX, targetY }, { right, bottom }) {
@@ -96,8 +101,17 @@ EdgeView.props = ["id", "data", "selected", "sourceX", "sourceY", "targetX", "ta
 const READABLE = 0.5;
 /** The width below which a canvas shows all, as its reader zooms by two fingers. */
 const NARROW = 600;
-const NODE_TYPES = { step: markRaw(NodeView), frame: markRaw(FrameView), note: markRaw(NoteView) };
+const NODE_TYPES = { step: ofData(NodeView), frame: ofData(FrameView), note: ofData(NoteView) };
 const EDGE_TYPES = { way: markRaw(EdgeView) };
+
+/** What the library is told once: a change of any of it would draw all nodes again. */
+const SETTINGS = {
+  nodeTypes: NODE_TYPES, edgeTypes: EDGE_TYPES,
+  nodesFocusable: false, edgesFocusable: false, disableKeyboardA11y: true, deleteKeyCode: null,
+  multiSelectionKeyCode: ["Control", "Meta"], selectionKeyCode: "Shift", zoomActivationKeyCode: ["Control", "Meta"],
+  panOnScroll: true, zoomOnDoubleClick: false, minZoom: 0.1, maxZoom: 2, nodeDragThreshold: 4, connectOnClick: false,
+  connectionRadius: 30, elevateNodesOnSelect: false,
+};
 
 /** Ways whose words an edge has beside it; of the others there is only one. */
 const WORDLESS = new Set(["always"]);
@@ -161,6 +175,27 @@ function edgesOfFlow({ document, progress, selection, isReadonly }, plan, action
   return [...entries, ...edges];
 }
 
+const isPlain = (value) => value !== null && typeof value === "object" && [Object.prototype, Array.prototype].includes(Object.getPrototypeOf(value));
+
+/** A value that is the one before it as far as both are equal: what has not changed is not drawn again. */
+function shared(before, after) {
+  if (before instanceof Set && after instanceof Set) return before.size === after.size && [...after].every((one) => before.has(one)) ? before : after;
+  if (!isPlain(before) || !isPlain(after) || Array.isArray(before) !== Array.isArray(after)) return Object.is(before, after) ? before : after;
+  if (before === after) return before;
+  const keys = Object.keys(after);
+  const parts = keys.map((key) => shared(before[key], after[key]));
+  const isSame = keys.length === Object.keys(before).length && keys.every((key, index) => key in before && parts[index] === before[key]);
+  if (isSame) return before;
+  return Array.isArray(after) ? parts : Object.fromEntries(keys.map((key, index) => [key, parts[index]]));
+}
+
+/** The same for elements of the flow, which are known by their ids. */
+function sharedById(before, after) {
+  const known = new Map(before?.map((one) => [one.id, one]));
+  const found = after.map((one) => shared(known.get(one.id), one));
+  return before?.length === found.length && found.every((one, index) => one === before[index]) ? before : found;
+}
+
 /** Ids that a selection of the library holds: those of nodes and edges of the document. */
 const chosenOf = (elements) => new Set(elements.map((one) => one.id).filter((id) => !id.startsWith(`${TRIGGER}/frame`)));
 
@@ -195,8 +230,8 @@ export const Canvas = {
       emit("menu", { x: event.clientX, y: event.clientY, id: event.target.closest(".vue-flow__node:not(.vue-flow__node-frame)")?.dataset.id ?? null });
     };
     const plan = computed(() => planOf(props.document, props.kinds));
-    const nodes = computed(() => nodesOfFlow(props, plan.value, actions));
-    const edges = computed(() => edgesOfFlow(props, plan.value, actions));
+    const nodes = computed((before) => sharedById(before, nodesOfFlow(props, plan.value, actions)));
+    const edges = computed((before) => sharedById(before, edgesOfFlow(props, plan.value, actions)));
     const ways = computed(() => [...plan.value.ways].map(([id, all]) => `${id} ${all.map((way) => way.key)}`).join("\n"));
     watch(ways, () => nextTick(() => flow.updateNodeInternals()));
     let isFitted = false;
@@ -212,8 +247,8 @@ export const Canvas = {
     };
     watch([flow.getSelectedNodes, flow.getSelectedEdges], report);
     const moved = ({ nodes: dragged }) => emit("move", new Map(dragged.map(({ id, position }) => [id, { ...position }])));
-    function fit() {
-      return flow.fitView({ padding: 0.12, maxZoom: 1 });
+    function fit(minZoom) {
+      return flow.fitView({ padding: 0.12, maxZoom: 1, minZoom });
     }
     /** Show all, or the beginning where all of it would be too small to read; a phone shows all. */
     async function open() {
@@ -228,7 +263,7 @@ export const Canvas = {
       return { from: source, to: target, outcome, ...(rest.length > 0 ? { caseKey: rest.join(":") } : {}) };
     };
     expose({
-      fit, zoomIn: () => flow.zoomIn(), zoomOut: () => flow.zoomOut(),
+      fit: () => fit(), zoomIn: () => flow.zoomIn(), zoomOut: () => flow.zoomOut(),
       pointAt: (x, y) => flow.screenToFlowCoordinate({ x, y }),
       isOver: (x, y) => root.value.contains(window.document.elementFromPoint(x, y)),
       middle: () => {
@@ -254,7 +289,7 @@ export const Canvas = {
         if (covered > 0) before ??= { zoom, x, y };
         await flow.setViewport({ zoom, x: room / 2 - (box.x + box.width / 2) * zoom, y: height / 2 - (box.y + box.height / 2) * zoom });
       },
-      /** Go back to what was in view before a node was shown, or show all if the node is not there. */
+      /** Go back to what was in view before a node was shown. If the node is not there, show all, or as much as can be read. */
       back: async (id) => {
         // The palette takes its place again when a panel closes.
         await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
@@ -262,7 +297,7 @@ export const Canvas = {
         const box = plan.value.boxes.get(id);
         if (before && box) {
           if (isIn(box, before, width, height)) await flow.setViewport(before);
-          else await fit();
+          else await fit(Math.min(READABLE, before.zoom));
         }
         before = null;
       },
@@ -280,24 +315,21 @@ export const Canvas = {
       },
       focus: (id) => root.value.querySelector(`[data-face="${CSS.escape(id)}"]`)?.focus({ preventScroll: true }),
     });
+    const heard = {
+      // The library asks about edges that are there, too.
+      isValidConnection: (one) => one.id !== undefined || refusal(props.document, joined(one)) === null,
+      onNodeDragStop: moved, onSelectionDragStop: moved,
+      onConnect: (one) => emit("connect", joined(one)),
+      onPaneClick: () => emit("clear"),
+      // A person who moves the canvas, or zooms, stays there.
+      onMoveStart: ({ event }) => { if (event.sourceEvent) before = null; },
+    };
     return () => h("div", { ref: root, class: "flow", onContextmenu: menu }, [
       h("svg", { class: "defs", width: 0, height: 0, "aria-hidden": "true" }, h("defs", null, h("marker", {
         id: "canvas-arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto", markerUnits: "userSpaceOnUse",
       }, h("path", { class: "arrow", d: "M0 0L8 4L0 8z" })))),
       h(VueFlow, {
-        id: "automation", nodes: nodes.value, edges: edges.value, nodeTypes: NODE_TYPES, edgeTypes: EDGE_TYPES,
-        nodesFocusable: false, edgesFocusable: false, disableKeyboardA11y: true, deleteKeyCode: null,
-        nodesDraggable: !props.isReadonly, nodesConnectable: !props.isReadonly,
-        multiSelectionKeyCode: ["Control", "Meta"], selectionKeyCode: "Shift", zoomActivationKeyCode: ["Control", "Meta"],
-        panOnScroll: true, zoomOnDoubleClick: false, minZoom: 0.1, maxZoom: 2, nodeDragThreshold: 4, connectOnClick: false,
-        connectionRadius: 30, elevateNodesOnSelect: false,
-        // The library asks about edges that are there, too.
-        isValidConnection: (one) => one.id !== undefined || refusal(props.document, joined(one)) === null,
-        onNodeDragStop: moved, onSelectionDragStop: moved,
-        onConnect: (one) => emit("connect", joined(one)),
-        onPaneClick: () => emit("clear"),
-        // A person who moves the canvas, or zooms, stays there.
-        onMoveStart: ({ event }) => { if (event.sourceEvent) before = null; },
+        id: "automation", nodes: nodes.value, edges: edges.value, nodesDraggable: !props.isReadonly, nodesConnectable: !props.isReadonly, ...SETTINGS, ...heard,
       }, {
         default: () => [
           h(VueFlowBackground.Background, { gap: 22, size: 1.4, patternColor: "var(--dots)" }),

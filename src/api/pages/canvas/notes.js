@@ -53,8 +53,7 @@ function written(props, area) {
 
 /** One note: a button with its text, or a field while it is typed. */
 export const NoteView = {
-  inheritAttrs: false,
-  props: ["id", "data", "selected"],
+  props: ["id", "data"],
   setup(props) {
     const size = ref(null);
     const area = ref(null);
