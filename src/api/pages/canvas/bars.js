@@ -107,7 +107,7 @@ export function banners(editor) {
     bars.push(h("div", { class: "canvas-bar wrong", role: "alert" }, [h("span", null, run.problem), button("Dismiss", () => { run.problem = ""; }, { class: "small" })]));
   }
   if (run.run) bars.push(runBar(editor));
-  if (editor.at.said) bars.push(h("div", { class: "canvas-bar", role: "status" }, editor.at.said));
+  if (editor.at.said) bars.push(h("div", { class: "canvas-bar said", role: "status" }, editor.at.said));
   return h("div", { class: "bars" }, bars);
 }
 

@@ -262,6 +262,14 @@ export const Canvas = {
       const [outcome, ...rest] = (sourceHandle ?? "always").split(":");
       return { from: source, to: target, outcome, ...(rest.length > 0 ? { caseKey: rest.join(":") } : {}) };
     };
+    // Let go over a node, an edge is drawn to it, or it is said why not.
+    let begun = null;
+    const dropped = (event) => {
+      const { clientX: x, clientY: y } = event.changedTouches?.[0] ?? event;
+      const target = window.document.elementFromPoint(x, y)?.closest(".vue-flow__node-step")?.dataset.id;
+      if (begun && target && target !== begun.source) emit("connect", joined({ ...begun, target }));
+      begun = null;
+    };
     expose({
       fit: () => fit(), zoomIn: () => flow.zoomIn(), zoomOut: () => flow.zoomOut(),
       pointAt: (x, y) => flow.screenToFlowCoordinate({ x, y }),
@@ -319,7 +327,9 @@ export const Canvas = {
       // The library asks about edges that are there, too.
       isValidConnection: (one) => one.id !== undefined || refusal(props.document, joined(one)) === null,
       onNodeDragStop: moved, onSelectionDragStop: moved,
-      onConnect: (one) => emit("connect", joined(one)),
+      onConnectStart: ({ nodeId, handleId, handleType }) => { begun = handleType === "source" ? { source: nodeId, sourceHandle: handleId } : null; },
+      onConnect: (one) => { begun = null; emit("connect", joined(one)); },
+      onConnectEnd: dropped,
       onPaneClick: () => emit("clear"),
       // A person who moves the canvas, or zooms, stays there.
       onMoveStart: ({ event }) => { if (event.sourceEvent) before = null; },

@@ -4,39 +4,10 @@ import { celOf, isObject } from "/pages/canvas/bindings.js";
 import { CodeField, scopeOf, ValueTree } from "/pages/canvas/expression.js";
 import { Field, formOf, placed, Properties, segments } from "/pages/canvas/form.js";
 import { TRIGGER } from "/pages/canvas/graph.js";
-import { atPlace, isAtField, toldOf, withKey } from "/pages/canvas/schema.js";
+import { atPlace, isAtField, SETTINGS, toldOf, withKey } from "/pages/canvas/schema.js";
 import "/pages/canvas/pickers.js";
 
 const { h, provide, ref, shallowRef } = globalThis.Vue;
-
-const DAY = 86_400;
-const seconds = (title, more = {}) => ({ type: "number", minimum: 0, maximum: DAY, title, ...more });
-/** The settings of every node beside its config. */
-const SETTINGS = {
-  properties: {
-    disabled: { type: "boolean", default: false, title: "Disabled", description: "Runs skip this node and continue." },
-    timeoutSeconds: { type: "integer", minimum: 1, maximum: DAY, default: 300, title: "Timeout" },
-    retry: { $ref: "#/$defs/Retry", title: "Retry", description: "Without it, a node is tried once." },
-    mock: { $ref: "#/$defs/Mock", title: "Fixed output in tests", description: "Tests use this output instead of running the node." },
-    notes: { type: "string", maxLength: 10_000, title: "Notes", description: "Shown above the node." },
-  },
-  $defs: {
-    Retry: {
-      type: "object", properties: {
-        maxAttempts: { type: "integer", minimum: 1, maximum: 20, default: 3, title: "Attempts" },
-        initialDelaySeconds: seconds("First delay", { default: 2 }),
-        backoffMultiplier: { type: "number", minimum: 1, maximum: 100, default: 2, title: "Multiply each delay by" },
-        maxDelaySeconds: seconds("Longest delay", { default: 300 }),
-      },
-    },
-    Mock: {
-      type: "object", properties: {
-        enabled: { type: "boolean", default: false, title: "Use it" },
-        output: { type: "object", title: "Output" },
-      },
-    },
-  },
-};
 
 /** The parameters of a node: its config, overlaid with its input. */
 const parametersOf = (node) => ({ ...node.config, ...node.input });

@@ -216,17 +216,56 @@ export function firstOf(schema, root) {
   return types?.has("array") && types.size === 1 ? [] : "";
 }
 
-/** The place of a problem by the labels of a form: `config.title` is `Title`. */
+const DAY = 86_400;
+const seconds = (title, more = {}) => ({ type: "number", minimum: 0, maximum: DAY, title, ...more });
+/** The settings of every node beside its config. */
+export const SETTINGS = {
+  properties: {
+    disabled: { type: "boolean", default: false, title: "Disabled", description: "Runs skip this node and continue." },
+    timeoutSeconds: { type: "integer", minimum: 1, maximum: DAY, default: 300, title: "Timeout" },
+    retry: { $ref: "#/$defs/Retry", title: "Retry", description: "Without it, a node is tried once." },
+    mock: { $ref: "#/$defs/Mock", title: "Fixed output in tests", description: "Tests use this output instead of running the node." },
+    notes: { type: "string", maxLength: 10_000, title: "Notes", description: "Shown above the node." },
+  },
+  $defs: {
+    Retry: {
+      type: "object", properties: {
+        maxAttempts: { type: "integer", minimum: 1, maximum: 20, default: 3, title: "Attempts" },
+        initialDelaySeconds: seconds("First delay", { default: 2 }),
+        backoffMultiplier: { type: "number", minimum: 1, maximum: 100, default: 2, title: "Multiply each delay by" },
+        maxDelaySeconds: seconds("Longest delay", { default: 300 }),
+      },
+    },
+    Mock: {
+      type: "object", properties: {
+        enabled: { type: "boolean", default: false, title: "Use it" },
+        output: { type: "object", title: "Output" },
+      },
+    },
+  },
+};
+
+/** What a problem of a node may be of, beside its config. */
+const NODE = { ...SETTINGS, properties: { ...SETTINGS.properties, actionId: { title: "Action" }, label: { title: "Label" } } };
+
+/** The place of a problem by the labels of a form: `config.title` is `Title`, `retry.maxAttempts` is `Retry › Attempts`. */
 export function titleOf(path, schema) {
-  const [first, ...rest] = path.replace(/^(?:config|input|triggerConfig)(?:\.|$)/, "").split(".").filter(Boolean);
-  if (first === undefined) return "";
-  return [schema?.properties?.[first]?.title ?? first, ...rest].join(" › ");
+  const [, prefix = ""] = /^(config|input|triggerConfig)(?:\.|$)/.exec(path) ?? [];
+  const root = (prefix ? schema : NODE) ?? {};
+  let part = root;
+  return path.slice(prefix.length).split(".").filter(Boolean).map((step) => {
+    const { properties, items, options = [] } = resolve(part, root);
+    const elements = items ?? options.find(({ type }) => type === "array")?.items;
+    part = properties?.[step] ?? elements ?? {};
+    return elements && /^\d+$/.test(step) ? String(Number(step) + 1) : part.title ?? step;
+  }).join(" › ");
 }
 
-/** A problem with the label of its place; "" where it has none, or where its message names it already. */
+/** A problem with the label of its place; "" where it has none, or where its message names it already. Keys that it needs have their labels. */
 export function toldOf({ path, message }, schema) {
   const title = titleOf(path ?? "", schema);
-  return { title: message.toLowerCase().startsWith(`${title.toLowerCase()} `) ? "" : title, message };
+  const labelled = message.replace(/\bneeds .+/, (part) => part.replace(/\w+/g, (key) => schema?.properties?.[key]?.title ?? key));
+  return { title: message.toLowerCase().startsWith(`${title.toLowerCase()} `) ? "" : title, message: labelled };
 }
 
 /** The same as parts of a page. */
@@ -236,7 +275,7 @@ const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 /** True for a problem that the form of a schema shows at its field. */
 export const isAtField = ({ path }, schema) => {
   const [, key] = /^(?:config|input|triggerConfig)\.(\w+)(?:\.[A-Za-z_]\w*)?$/.exec(path ?? "") ?? [];
-  return Boolean(key && schema?.properties?.[key]);
+  return path === "actionId" || Boolean(key && schema?.properties?.[key]);
 };
 
 /** An object with a property set, or without it; the order of the others stays. */

@@ -295,7 +295,7 @@ def test_each_leaf_is_judged_by_what_it_names() -> None:
             node("n", "query_records", databaseId=DATABASE, query={"q": bind("trigger", "x")}),
             "query.q: is not a known key",
         ),
-        (node("n", "action"), "actionId is required"),
+        (node("n", "action"), "actionId: is required"),
         (
             node("n", "transform", output={"deep": ["Dear {{ trigger.name }}"]}),
             "config.output.deep.0: Plain text, in which {{ … }} is not replaced. Use",

@@ -76,7 +76,7 @@ def _missing(
         for path, message in graph_catalog.missing(named, catalog):
             yield f"{_place(node, path)}: {message}"
     elif node.action_id is None:
-        yield "actionId is required."
+        yield "actionId: is required"
     elif not catalog.has(graph_catalog.Resource.ACTION, node.action_id):
         yield f'actionId: Action "{kinds.shorten(node.action_id)}" not found.'
 

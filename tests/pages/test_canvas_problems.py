@@ -1,0 +1,65 @@
+"""Why a draft, or an edge, is refused: in the words of the page, where a person looks."""
+
+import pytest
+
+from tests.support.browser import Page
+from tests.support.canvas import drag, edges, face, middle, one, opened, press, saved
+from tests.support.engine import graph, node
+from tests.support.person import Person
+
+pytestmark = [pytest.mark.takes(seconds=60)]
+
+
+async def test_problems_name_fields_by_their_labels(page: Page, person: Person) -> None:
+    content = graph(
+        node("act", "action", label="Act"),
+        node("wait", "delay", label="Pause"),
+        node("ask", "approval", label="Ask"),
+        node("send", "send_webhook", label="Send", type="a.b"),
+        node("pick", "switch", label="Pick", cases=[{"key": "a", "when": "1 >"}]),
+        edges=[("act", "wait"), ("wait", "ask"), ("ask", "send", "approved"), ("send", "pick")],
+    )
+    await opened(page, person, await person.automation(content, publish=False))
+    await page.click(".problems summary")
+    await page.until("document.querySelectorAll('.problems li').length >= 5")
+    told = (await page.text(".problems ul")).replace("\n", " ")
+    for words in (
+        "Act Action is required",
+        "Pause Needs either Duration or Until",
+        "Ask Needs Approvers or Role",
+        "Send Needs either Webhook endpoint or URL",
+        "Pick Cases \u203a 1 \u203a Expression is required",
+    ):
+        assert words in told, (words, told)
+    for key in ("actionId", "seconds", "assignees", "endpointId", "cases"):
+        assert key not in told.split(), told
+    await page.click(face("act"))
+    # Said at the field, and nowhere else.
+    await page.until(f"{one('[data-path=actionId] .fault')}.innerText === 'Required'")
+    assert await page.evaluate(one(".panel-problems")) is None
+
+
+async def test_an_edge_is_dropped_on_a_node_or_refused_in_words(page: Page, person: Person) -> None:
+    steps = [node(name, "transform", label=name.title(), output={}) for name in ("a", "b", "c")]
+    content = graph(*steps, edges=[("a", "b")])
+    automation_id = await person.automation(content, publish=False)
+    await opened(page, person, automation_id)
+
+    def way(name: str) -> str:
+        return f'.step[data-node="{name}"] .vue-flow__handle.always'
+
+    await drag(page, await middle(page, way("b")), await middle(page, face("c")))
+    await page.until("document.querySelectorAll('.vue-flow__edge').length === 3")
+    await saved(page)
+    joined = [("a", "b", "always"), ("b", "c", "always")]
+    await press(page, "Fit")
+    canvas = await middle(page, ".flow")
+    assert await edges(person, automation_id) == joined
+    for target in (face("a"), '.step[data-node="a"] .vue-flow__handle-left'):
+        await page.until(f"{one('.canvas-bar.said')} === null")
+        await drag(page, await middle(page, way("c")), await middle(page, target))
+        await page.until(f"{one('.canvas-bar.said')}.innerText.startsWith('Nodes can')")
+        # What is said moves nothing.
+        assert await middle(page, ".flow") == canvas
+    await saved(page)
+    assert await edges(person, automation_id) == joined
