@@ -2,9 +2,9 @@
 
 Temporal walks the local clock. Around a change it leaves times out, and in hours that come twice it
 fires twice, once or not at all. Hours that come twice are therefore cut out of the calendars, and
-due times that the calendars lack are added as single moments. Temporal's walk is followed here to
-the letter to find them; tests hold it against a real server. A plan knows the changes of `_YEARS`
-years and is made anew each year, when the sweep updates the schedules that it alters.
+due times that the calendars lack are added as single moments. To find them, Temporal's walk through
+the other hours is followed here; tests hold it against a real server. A plan knows the changes of
+`_YEARS` years and is made anew each year, when the sweep updates the schedules that it alters.
 """
 
 from collections import defaultdict
@@ -20,7 +20,6 @@ ALL_YEARS = tuple(range(timetables.EARLIEST.year, timetables.LAST_YEAR + 1))
 _YEARS = 3
 """The years whose changes a plan knows, the present one included."""
 
-_NONE = timedelta()
 _MINUTE = timedelta(minutes=1)
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
@@ -196,31 +195,25 @@ def _next(calendars: Iterable[Calendar], zone: ZoneInfo, moment: datetime) -> da
 
 def _calendar_next(calendar: Calendar, zone: ZoneInfo, moment: datetime) -> datetime | None:
     local = moment.astimezone(zone)
-    hour = local.replace(tzinfo=None, fold=0, minute=0, second=0, microsecond=0)
+    hour = local.replace(tzinfo=None, minute=0, second=0, microsecond=0)
     minute = local.minute + 1
-    shift = _HOUR if (moment - _HOUR).astimezone(zone).hour == local.hour else _NONE
     while hour.year <= calendar.years[-1]:
         if not _has_times(calendar, hour, zone):
-            hour, minute, shift = _next_day(calendar, hour), 0, _NONE
+            hour, minute = _next_day(calendar, hour), 0
             continue
         if hour.hour not in calendar.hours:
             # It does not look at the day again.
-            minute, shift = 0, _NONE
+            minute = 0
             later = next((one for one in calendar.hours if one > hour.hour), None)
             hour = hour.replace(hour=0) + _DAY if later is None else hour.replace(hour=later)
             if later is None:
                 continue
-        if (match := next(filter(minute.__le__, calendar.minutes), None)) is None:
-            # The same hour again, if it comes twice.
-            again = not shift and _instant(hour + _HOUR, zone) - _instant(hour, zone) > _HOUR
-            hour, shift = (hour, _HOUR) if again else (hour + _HOUR, _NONE)
-            minute = 0
-        else:
+        if (match := next(filter(minute.__le__, calendar.minutes), None)) is not None:
             due = _instant(hour.replace(minute=match), zone)
+            # Else the clock skips this hour.
             if due.astimezone(zone).hour == hour.hour:
-                return due + shift
-            # The clock skips this hour.
-            hour, minute = hour + _HOUR, 0
+                return due
+        hour, minute = hour + _HOUR, 0
     return None
 
 
@@ -235,8 +228,6 @@ def _has_times(calendar: Calendar, hour: datetime, zone: ZoneInfo) -> bool:
 def _next_day(calendar: Calendar, hour: datetime) -> datetime:
     """Midnight of the day that may match next."""
     midnight = hour.replace(hour=0)
-    if hour.year not in calendar.years:
-        return midnight.replace(year=hour.year + 1, month=1, day=1)
     if hour.month in calendar.months:
         return midnight + _DAY
     return (midnight.replace(day=1) + 32 * _DAY).replace(day=1)
