@@ -22,9 +22,6 @@ ELEMENT = 16
 BUDGET = 240_000
 """The cost of what is evaluated at once. A cost of 1 takes up to 25 ns: this is 5 ms or so."""
 
-_MOST_LOOPS = 4
-"""Macros inside one another that are looked at; more are never small."""
-
 _STEP = 16
 _APPENDED = 2
 """The cost of each element that is copied when a macro appends one to its result."""
@@ -79,7 +76,7 @@ def extent_of(value: object) -> Extent | None:
 
 def is_small(root: Message, data: Extent) -> bool:
     """True when evaluating a tree and reading its result stays within the budget for such data."""
-    total = _Reading(data).read(root, {}, 0)
+    total = _Reading(data).read(root, {})
     return total.size + total.cost <= BUDGET
 
 
@@ -90,7 +87,7 @@ class _Reading:
         size = max(data.size, ELEMENT)
         self._data = Bound(size, size + _STEP, data.longest)
 
-    def read(self, node: Message, local: Mapping[str, Bound], loops: int) -> Bound:
+    def read(self, node: Message, local: Mapping[str, Bound]) -> Bound:
         kind = kind_of(node)
         match kind:
             case "const":
@@ -99,23 +96,23 @@ class _Reading:
             case "ident":
                 return local.get(node.ident.name, self._data)
             case "select":
-                operand = self.read(node.select.operand, local, loops)
+                operand = self.read(node.select.operand, local)
                 if node.select.test_only:
                     return Bound(ELEMENT, operand.cost + _STEP, 0)
                 return self._part(node.select.operand, operand, local)
             case "list":
-                parts = [self.read(element, local, loops) for element in node.list.elements]
+                parts = [self.read(element, local) for element in node.list.elements]
                 return _joined(parts, len(parts))
             case "struct":
                 pairs = [(element.map_key, element.value) for element in node.struct.entries]
-                parts = [self.read(part, local, loops) for pair in pairs for part in pair]
+                parts = [self.read(part, local) for pair in pairs for part in pair]
                 return _joined(parts, len(pairs))
             case "call":
-                called = self._call(node.call, local, loops)
+                called = self._call(node.call, local)
                 more = COST if may_be_of_doubles(node) else 0
                 return called._replace(cost=called.cost + more)
             case "comprehension":
-                return self._loop(node.comprehension, local, loops)
+                return self._loop(node.comprehension, local)
         return _ENDLESS
 
     def _part(self, node: Message, whole: Bound, local: Mapping[str, Bound]) -> Bound:
@@ -123,10 +120,10 @@ class _Reading:
         length = self._data.length if _is_data(node, local) else whole.size / ELEMENT
         return Bound(whole.size, whole.cost + _STEP, length)
 
-    def _call(self, call: Message, local: Mapping[str, Bound], loops: int) -> Bound:
+    def _call(self, call: Message, local: Mapping[str, Bound]) -> Bound:
         target = [call.target] if call.HasField("target") else []
         nodes = [*target, *call.args]
-        operands = [self.read(operand, local, loops) for operand in nodes]
+        operands = [self.read(operand, local) for operand in nodes]
         sizes = [operand.size for operand in operands]
         cost = _cost(operands)
         function = call.function
@@ -141,17 +138,15 @@ class _Reading:
         size, added = own(sizes)
         return Bound(size, cost + added, size / ELEMENT)
 
-    def _loop(self, loop: Message, local: Mapping[str, Bound], loops: int) -> Bound:
+    def _loop(self, loop: Message, local: Mapping[str, Bound]) -> Bound:
         """A macro: what it makes of an empty element for each, and once what of all of them."""
-        if loops >= _MOST_LOOPS:
-            return _ENDLESS
-        over = self.read(loop.iter_range, local, loops)
-        first = self.read(loop.accu_init, local, loops)
+        over = self.read(loop.iter_range, local)
+        first = self.read(loop.accu_init, local)
         within = {**local, loop.accu_var: Bound(first.size, 1, first.length)}
         size, cost, length = first.size, over.cost + first.cost + _STEP, first.length
         if over.length:
             empty, full = (
-                _grown(loop.loop_step, loop.accu_var, self._reader(loop, within, size, loops + 1))
+                _grown(loop.loop_step, loop.accu_var, self._reader(loop, within, size))
                 for size in (0.0, over.size)
             )
             size += over.length * empty.size + full.size
@@ -159,14 +154,14 @@ class _Reading:
             cost += _APPENDED * over.length * over.length
             length += over.length * empty.length + full.length
         within[loop.accu_var] = Bound(size, 1, length)
-        result = self.read(loop.result, within, loops)
+        result = self.read(loop.result, within)
         return Bound(result.size, cost + result.cost, result.length)
 
     def _reader(
-        self, loop: Message, local: Mapping[str, Bound], element: float, loops: int
+        self, loop: Message, local: Mapping[str, Bound], element: float
     ) -> Callable[[Message], Bound]:
         names = {**local, loop.iter_var: Bound(element, 1, element / ELEMENT)}
-        return lambda node: self.read(node, names, loops)
+        return lambda node: self.read(node, names)
 
 
 def _is_data(node: Message, local: Mapping[str, Bound]) -> bool:
@@ -184,7 +179,10 @@ def _is_data(node: Message, local: Mapping[str, Bound]) -> bool:
 
 
 def _grown(step: Message, name: str, read: Callable[[Message], Bound]) -> Bound:
-    """The most one iteration adds to the result called `name`; endless for what multiplies it."""
+    """The most one iteration adds to the result called `name`; endless for what multiplies it.
+
+    Macros call their results alike, so one inside another is endless, too.
+    """
     if kind_of(step) == "ident" and step.ident.name == name:
         return Bound(0, 1, 0)
     if kind_of(step) == "call":

@@ -45,7 +45,7 @@ def test_an_expression_that_grows_with_every_call_is_not_small(text: str) -> Non
 @pytest.mark.parametrize(
     ("text", "few", "many"),
     [
-        ("nodes.map(x, x)", 50, 5_000),
+        ("nodes.map(x, x)", 200, 300),
         ("nodes.map(x, nodes.size())", 10, 300),
         ("nodes.map(x, [x, x]).map(x, [x, x])", 10, 1_000),
         ("nodes.filter(x, x > 1)", 50, 5_000),
@@ -57,6 +57,19 @@ def test_the_extent_of_the_data_decides(text: str, few: int, many: int) -> None:
     program = Program(ENVIRONMENT, text)
     assert program.is_small({"nodes": [1] * few, "trigger": 1})
     assert not program.is_small({"nodes": [1] * many, "trigger": 1})
+
+
+def test_a_list_beside_a_long_text_is_no_longer_for_it() -> None:
+    program = Program(ENVIRONMENT, "nodes.few.map(x, x)")
+    assert program.is_small({"nodes": {"few": [1, 2], "text": "a" * 10_000}})
+    assert not program.is_small({"nodes": {"few": [1] * 500, "text": ""}})
+
+
+@pytest.mark.parametrize(
+    "text", ["nodes.map(x, nodes.map(y, y))", "[1].exists(x, [1].exists(y, x == y))"]
+)
+def test_a_macro_inside_another_is_not_small(text: str) -> None:
+    assert not Program(ENVIRONMENT, text).is_small({"nodes": [1]})
 
 
 def test_long_texts_count_by_their_characters() -> None:

@@ -16,6 +16,7 @@ from models.core.expressions.rules.cel_text import dotted, paths, selections, wi
         ("record[a]", "record[a]"),
         ("'record[\"a\"]' + record['b']", "'record[\"a\"]' + record.b   "),
         ("record['in']", "record.IN   "),
+        ("record['a b'] + record[b] + record['c']", "record['a b'] + record[b] + record.c   "),
         ("record", "record"),
         ("record['a", "record['a"),
     ],

@@ -41,6 +41,8 @@ SUMS: list[tuple[str, Any]] = [
     ("coalesce(trigger.none, 0.1) * 3.0", 0.3),
     ("trigger.none < 1.0 || trigger.tenth + 0.2 == 0.3", True),
     ("-(0.1 + 0.2)", -0.3),
+    ("1.0 / 0.0 > 5.0 && -1.0 / 0.0 < -5.0 && 1.0 / -0.0 < -5.0", True),
+    ("0.0 / 0.0 == 0.0 / 0.0", False),
     ("trigger.long", 0.12345678901234568),
     ("trigger.long * 1.0", 0.12345678901234568),
     ("trigger.whole * 3", 21),
