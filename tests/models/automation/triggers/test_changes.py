@@ -13,6 +13,7 @@ from models.automation.automations.rules.language.filters import Asked
 from models.automation.triggers.rules import (
     changes_anything,
     concerns_change,
+    concerns_event,
     kind_of,
     merged,
     mismatch,
@@ -25,6 +26,7 @@ from models.data.fields.rules.fields import FieldKind, FieldSpec
 from models.data.records.rules.writes import MAX_EVENT_BYTES, bounded_change
 
 Json = dict[str, Any]
+SUBJECT = Id("0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f")
 
 
 def record(*, archived: bool = False, **data: Any) -> Json:
@@ -195,3 +197,20 @@ def test_a_filter_that_fits_the_record_no_more_cannot_judge(given_: Any) -> None
     one = change(record(), record(due="soon"), "due")
     with pytest.raises(BindingError):
         matches({"kind": "record_updated", "filter": given_}, one)
+
+
+@pytest.mark.parametrize(
+    ("config", "payload", "concerns"),
+    [
+        ({"kind": "button_pressed", "fieldKey": "go"}, {"fieldKey": "go"}, True),
+        ({"kind": "button_pressed", "fieldKey": "go"}, {"fieldKey": "stop"}, False),
+        ({"kind": "automation_failed", "automationIds": "any"}, {}, True),
+        ({"kind": "automation_failed", "automationIds": [str(SUBJECT).upper()]}, {}, True),
+        ({"kind": "automation_failed", "automationIds": [str(Id(int=8))]}, {}, False),
+        ({"kind": "form_submitted", "formId": str(SUBJECT)}, {}, True),
+    ],
+)
+def test_an_event_concerns_the_triggers_of_its_button_or_automation(
+    config: Json, payload: Json, *, concerns: bool
+) -> None:
+    assert concerns_event(config, SUBJECT, payload) == concerns

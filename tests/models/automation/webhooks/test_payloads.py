@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from models.automation.automations.rules.triggers.kinds import Webhook
-from models.automation.webhooks.rules import Delivery, read_payload
+from models.automation.webhooks.rules import Delivery, read_payload, refused_call
 from runtime.errors import ValidationError
 
 
@@ -163,3 +163,9 @@ def test_a_boundary_has_1_to_70_characters() -> None:
         body = f"--{boundary}\r\n{head}\r\n\r\nx\r\n--{boundary}--\r\n"
         type_ = f"multipart/form-data; boundary={boundary}"
         assert told(body.encode(), type_) == ({"a": "x"}, "form")
+
+
+@pytest.mark.parametrize(("length", "kept"), [(65_536, 65_536), (65_537, 4_096)])
+def test_of_a_refused_call_64_kib_are_kept_or_an_excerpt(length: int, kept: int) -> None:
+    delivery = Delivery("POST", [("content-type", "text/plain")], b"", b"a" * length)
+    assert refused_call(Webhook(), delivery, [])["body"] == "a" * kept

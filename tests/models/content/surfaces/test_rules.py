@@ -154,6 +154,9 @@ def test_the_rows_of_a_table_are_of_one_width(rows: list[list[str]], is_one: boo
     [
         ({"blockId": str(uuid4())}, True),
         ({"x": 1, "y": 2}, True),
+        ({"x": -1_000_000, "y": 1_000_000}, True),
+        ({"x": -1_000_001, "y": 0}, False),
+        ({"x": 0, "y": 1_000_001}, False),
         ({}, False),
         ({"x": 1}, False),
         ({"y": 1}, False),
@@ -161,7 +164,7 @@ def test_the_rows_of_a_table_are_of_one_width(rows: list[list[str]], is_one: boo
     ],
 )
 def test_a_connector_ends_at_a_block_or_at_a_point(given: dict[str, Any], is_one: bool) -> None:
-    with nullcontext() if is_one else pytest.raises(ValueError, match="either blockId"):
+    with nullcontext() if is_one else pytest.raises(ValueError, match=r"either blockId|1000000"):
         End.model_validate(given)
 
 
@@ -174,6 +177,9 @@ def test_a_connector_ends_at_a_block_or_at_a_point(given: dict[str, Any], is_one
         (SurfaceKind.DASHBOARD, Frame(-1, -1, 0, 0), "xywh"),
         (SurfaceKind.DASHBOARD, Frame(0.5, 0, 1, 1), "x"),
         (SurfaceKind.DASHBOARD, Frame(11, 0, 2, 1), "w"),
+        (SurfaceKind.DASHBOARD, Frame(12, 0, 1, 1), "xw"),
+        (SurfaceKind.DASHBOARD, Frame(12, 0, None, 1), "xw"),
+        (SurfaceKind.DASHBOARD, Frame(13, 0, None, 1), "xww"),
         (SurfaceKind.DASHBOARD, Frame(0, 0, None, 1), "w"),
         (SurfaceKind.CANVAS, Frame(-1_000_000, 1_000_000, 0.5, 100_000), ""),
         (SurfaceKind.CANVAS, Frame(-1_000_000.5, 1_000_000.5, 0, 100_000.5), "xywh"),

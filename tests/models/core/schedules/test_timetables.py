@@ -20,6 +20,7 @@ from models.core.schedules.timetables import (
     due_run_id,
     fire_note,
     parse_cron,
+    title_of,
 )
 
 YEAR = datetime(2026, 1, 1, tzinfo=UTC)
@@ -374,3 +375,15 @@ def test_notes_about_clock_changes(config: dict[str, Any], words: list[str]) -> 
     notes = clock_notes(given, YEAR, datetime(2027, 1, 1, tzinfo=UTC))
     assert len(notes) == len(words)
     assert all(word in note for word, note in zip(words, notes, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("label", "title"),
+    [
+        ("Prices", "Prices · refresh"),
+        ("a" * 300, "a" * 189 + " · refresh"),
+        ("é" * 300, "é" * 94 + " · refresh"),
+    ],
+)
+def test_a_title_has_200_bytes_at_most(label: str, title: str) -> None:
+    assert title_of(label, "refresh") == title

@@ -8,6 +8,7 @@ import pytest
 
 from models.data.databases.rules import default_layout, plan_change, plan_fields
 from models.data.fields.rules.fields import STORED_KINDS, FieldKind, FieldSpec
+from models.data.fields.rules.new_fields import pair_relations
 from models.data.fields.rules.settings import read_settings
 from models.data.fields.rules.values import default_value
 from models.data.fields.shapes import CreateField, UpdateField
@@ -313,6 +314,15 @@ def test_a_default_is_text_that_reads_back_as_its_value(
     assert default_value(planned) == value
 
 
+@pytest.mark.parametrize(("characters", "is_taken"), [(10_000, True), (10_001, False)])
+def test_a_default_has_10_000_characters_at_most(characters: int, is_taken: bool) -> None:
+    field = {"label": "F", "kind": "json", "defaultValue": {"a": "x" * (characters - 9)}}
+    if is_taken:
+        assert len(plan(field)[1].default or "") == characters
+    else:
+        assert paths(field) == ["fields.0.defaultValue"]
+
+
 def test_the_layout_of_a_new_database_is_of_version_1() -> None:
     layout = default_layout()
     assert (layout["version"], layout["propertyColumns"]) == (1, 1)
@@ -323,3 +333,28 @@ def test_a_number_may_have_one_value_only() -> None:
     assert read.problems == []
     greater = read_settings(FieldKind.NUMBER, {"min": 3, "max": 2}, (), "settings")
     assert [one.message for one in greater.problems] == ["is greater than max"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "label", "key"),
+    [
+        ({}, "Tasks", "tasks_2"),
+        ({"inverseLabel": "Work"}, "Work", "work"),
+        ({"inverseLabel": "Tasks"}, "Tasks", "tasks_2"),
+    ],
+)
+def test_the_inverse_of_a_relation_has_its_label_or_that_of_the_database(
+    settings: dict[str, Any], label: str, key: str
+) -> None:
+    here, there = uuid.uuid4(), uuid.uuid4()
+    (_, relation) = plan(
+        {"label": "Team", "kind": "relation", "settings": {"databaseId": str(there), **settings}}
+    )
+    (_, taken) = plan({"label": "Tasks", "kind": "number"})
+    targets = {there: {taken.key: replace(taken, position=4)}}
+    pairs = pair_relations(here, "Tasks", [relation], targets, {}, uuid.uuid4)
+    ((inverse,),) = pairs.inverses.values()
+    assert (inverse.label, inverse.key, inverse.position) == (label, key, 5)
+    assert inverse.settings["inverseFieldId"] == str(relation.id)
+    (paired,) = pairs.relations
+    assert paired.settings["inverseFieldId"] == str(inverse.id)

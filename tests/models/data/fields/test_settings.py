@@ -23,6 +23,12 @@ def problems(kind: FieldKind, settings: dict[str, Any]) -> dict[str, str]:
         (FieldKind.NUMBER, {"precision": 11}, "precision", "less than or equal to 10"),
         (FieldKind.NUMBER, {"min": 2, "max": 1}, "min", "is greater than max"),
         (FieldKind.STATUS, {"groups": {"don": []}}, "groups.don", "known: done, "),
+        (
+            FieldKind.STATUS,
+            {"groups": {"in_progres": []}},
+            "groups.in_progres",
+            "known: in_progress",
+        ),
         (FieldKind.STATUS, {"groups": {"label": []}}, "groups.label", "known: "),
         (FieldKind.STATUS, {"groups": {"todo": ["c"]}}, "groups.todo.0", "not the key of an opt"),
         (

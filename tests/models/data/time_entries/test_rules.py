@@ -115,3 +115,21 @@ def test_a_summary_has_at_most_366_days(first: str, last: str, is_refused: bool)
             read_days(first, last, NOON, ZoneInfo("UTC"))
     else:
         read_days(first, last, NOON, ZoneInfo("UTC"))
+
+
+@pytest.mark.parametrize(
+    ("day", "is_one"),
+    [
+        ("2000-01-01", True),
+        ("9990-01-01", True),
+        ("1999-12-31", False),
+        ("9990-01-02", False),
+        ("2026-02-30", False),
+    ],
+)
+def test_days_of_a_summary_are_from_the_year_2000_on(day: str, is_one: bool) -> None:
+    if is_one:
+        assert read_days(day, day, NOON, ZoneInfo("UTC")) == (date.fromisoformat(day),) * 2
+    else:
+        with pytest.raises(ValidationError):
+            read_days(day, day, NOON, ZoneInfo("UTC"))

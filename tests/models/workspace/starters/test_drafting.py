@@ -84,3 +84,15 @@ def test_an_instruction_adds_what_it_names_and_no_more() -> None:
 def test_a_title_has_up_to_60_characters_of_a_description() -> None:
     (page,) = plan_by_rules("zxcvb " * 20).nodes
     assert page.label == ("zxcvb " * 20)[:60].strip()
+
+
+def test_a_draft_has_six_databases_at_most_in_the_order_of_their_names() -> None:
+    named = ["Suppliers", "Orders", "Shifts", "Clients", "Products", "Invoices", "Events"]
+    plan = draft_by_rules(f"We have {', '.join(named)}.", "en")
+    assert databases(plan) == named[:6]
+
+
+def test_an_instruction_that_names_nothing_is_a_page_with_60_characters_of_it() -> None:
+    text = "zxcvb " * 20
+    (page,) = plan_by_rules(text).nodes
+    assert (page.type, page.label) == (NodeType.PAGE, text[:60].strip())

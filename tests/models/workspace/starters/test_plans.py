@@ -1,5 +1,6 @@
 """Plans: every accepted plan can be built."""
 
+import math
 from typing import Any
 
 import pytest
@@ -208,3 +209,25 @@ def test_a_view_stands_on_a_field_that_serves_it(view: Json, served: str) -> Non
 def test_an_icon_has_up_to_8_characters() -> None:
     (node,) = plan(database("A", icon="12345678901")).nodes
     assert node.icon == "12345678"
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "kept"),
+    [
+        ("rating", [-1, 0, 5, 6, 2.5, True, "3"], [None, 0, 5, None, None, None, None]),
+        ("number", [-1, 2.345, 1e12, True, "3", math.inf], [-1, 2.35, None, None, None, None]),
+        ("checkbox", [True, False, 1, "yes"], [True, False, None, None]),
+    ],
+)
+def test_an_example_has_values_of_the_kind_alone(
+    kind: str, values: list[Any], kept: list[Any]
+) -> None:
+    records = [{"title": "A", "data": {"value": value}} for value in values]
+    fields = [{"label": "Value", "kind": kind}]
+    (made,) = plan(database("B", fields=fields, records=records)).nodes
+    assert [(one.data or {}).get("value") for one in made.records] == kept
+
+
+def test_nodes_behind_what_is_none_are_kept() -> None:
+    made = plan(None, database("A"), 7, database("B", children=[None, database("C")]))
+    assert [node.label for node in made.nodes] == ["A", "B", "C"]

@@ -59,14 +59,18 @@ def plan(
     cause: Cause | None = None,
     prior: ChangeKind | None = None,
     in_trash: bool = False,
+    live: Sequence[str] = (),
 ) -> RecordRevert:
-    """The revert of the run's writes of the field `a`, which holds `now`."""
+    """The revert of the run's writes of the field `a`, which holds `now`.
+
+    With `live` records its links are visible.
+    """
     reader = Reader(
         cause or Cause(run_ids={RUN}),
         {} if kind is None else {"a": spec(kind)},
         {REDO: UNDO},
-        visible=(),
-        live_ids=(),
+        visible=["a"] if live else (),
+        live_ids=live,
         deleted_ids=(),
     )
     values: dict[str, Any] = {} if now is None else {"a": now}
@@ -126,6 +130,32 @@ def test_the_undo_of_another_run_takes_its_writes_away() -> None:
     assert plan(changes, now=2).values == {"a": 1}
     changes.append(write(4, 2, 3, undo_id=REDO))
     assert reasons(plan(changes, now=3)) == [ConflictReason.CHANGED_SINCE]
+
+
+def test_the_undo_of_an_undo_returns_what_that_one_took_though_values_repeat() -> None:
+    one, other = UUID(int=3), UUID(int=4)
+    changes = [write(1, 1, 3), write(2, 3, 2, run_id=one), write(3, 2, 3, run_id=other)]
+    changes.append(write(4, 3, 2, undo_id=UNDO))
+    assert reasons(plan(changes, now=2)) == [ConflictReason.CHANGED_SINCE]
+    changes.append(write(5, 2, 3, undo_id=REDO))
+    assert reasons(plan(changes, now=3)) == [ConflictReason.CHANGED_SINCE]
+
+
+@pytest.mark.parametrize(
+    ("now", "values", "conflicts"),
+    [
+        (["y"], {"a": ["x"]}, []),
+        (["y", "gone"], {"a": ["x"]}, []),
+        (["x"], {}, []),
+        (["gone", "x"], {}, []),
+        (["x", "y"], {}, [ConflictReason.CHANGED_SINCE]),
+    ],
+)
+def test_links_to_records_in_the_trash_make_no_difference(
+    now: list[str], values: dict[str, Any], conflicts: list[ConflictReason]
+) -> None:
+    revert = plan([write(1, ["x"], ["y"])], now=now, kind=FieldKind.RELATION, live=["x", "y"])
+    assert (revert.values, reasons(revert)) == (values, conflicts)
 
 
 def test_another_run_that_ended_where_it_began_changed_nothing() -> None:
