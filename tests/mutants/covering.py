@@ -9,6 +9,7 @@ that changed has its lines found by their text.
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from bisect import bisect_right
@@ -41,9 +42,9 @@ class Step:
 
 
 _FAST = "not takes and not crash and not long"
-_RULES = ("tests/models", "tests/runtime")
+RULES = ("tests/models", "tests/runtime")
 STEPS = (
-    Step("rules", _RULES, _FAST),
+    Step("rules", RULES, _FAST),
     Step("fast", ("tests",), _FAST),
     Step("slow", ("tests",), "(takes or crash) and not long"),
 )
@@ -94,9 +95,8 @@ class Covering:
         )
         asked: list[str] = []
         for _, tests in near_first:
-            if asked and self.seconds([*asked, *tests]) > most:
-                break
-            asked += tests
+            if not asked or self.seconds([*asked, *tests]) <= most:
+                asked += tests
         return asked
 
     def seconds(self, tests: Sequence[str]) -> float:
@@ -120,10 +120,14 @@ class Covering:
 
     def _naming(self, path: str) -> set[str]:
         module = ".".join(Path(path).with_suffix("").parts[1:])
+        package, _, name = module.rpartition(".")
+        names = re.compile(
+            rf"\b{re.escape(module)}\b(?!\.)|from {package} import [\w\s,()]*\b{name}\b"
+        )
         files = {
             file
             for file in self._latest
-            if file == DOCUMENT or f"from {module} import" in (ROOT / file).read_text()
+            if file == DOCUMENT or names.search((ROOT / file).read_text())
         }
         return {test for test in self._durations if test.partition("::")[0] in files}
 
@@ -145,7 +149,7 @@ class Covering:
             path for folder in self._step.folders for path in (ROOT / folder).rglob("test_*.py")
         }
         if self._step.name == "fast":
-            found = {one for one in found if not str(one.relative_to(ROOT)).startswith(_RULES)}
+            found = {one for one in found if not str(one.relative_to(ROOT)).startswith(RULES)}
         return sorted(found)
 
 
