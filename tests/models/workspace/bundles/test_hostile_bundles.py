@@ -101,7 +101,8 @@ HOSTILE: dict[str, tuple[bytes, Fault]] = {
     "blob": (bundle({f"workspaces/{SOURCE}/blobs/{'0' * 64}": b"x"}), Fault.CHECKSUM),
     "no-manifest": (zipped([(ITEMS, ROWS)]), Fault.MANIFEST),
     "other-format": (bundle(FILES, format="other"), Fault.MANIFEST),
-    "other-version": (bundle(FILES, formatVersion=2), Fault.MANIFEST),
+    "version-2": (bundle(FILES, formatVersion=2), Fault.MANIFEST),
+    "version-0": (bundle(FILES, formatVersion=0), Fault.MANIFEST),
     "manifest-list": (zipped([("manifest.json", b"[]")]), Fault.MANIFEST),
     "manifest-of-nothing": (
         zipped([("manifest.json", b"[" + b"[]," * 1_000_001)]),

@@ -611,3 +611,21 @@ def test_an_email_that_cannot_be_sent_is_a_warning_at_its_node(has_mail_server: 
     expected = [(name, "warning") for name in ("tell", "call", "letter")]
     assert warned == ([] if has_mail_server else expected)
     assert all("WORKSPACE_SMTP_URL" in one.message for one in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "place"),
+    [
+        ([node("a", "condition", expression="1 +")], "graph.a"),
+        (
+            [
+                node(f"n{at}", "condition", expression="'" + "a" * 3_990 + "' == ''")
+                for at in range(60)
+            ],
+            "graph",
+        ),
+    ],
+    ids=["node", "graph"],
+)
+def test_a_detail_is_at_its_node_or_at_the_graph(nodes: list[Any], place: str) -> None:
+    assert compiled(nodes).details[0].path == place

@@ -49,6 +49,7 @@ def test_an_expression_that_grows_with_every_call_is_not_small(text: str) -> Non
         ("nodes.map(x, nodes.size())", 10, 300),
         ("nodes.map(x, [x, x]).map(x, [x, x])", 10, 1_000),
         ("nodes.filter(x, x > 1)", 50, 5_000),
+        ("nodes.filter(x, x > 1).map(y, y)", 100, 200),
         ("trigger in nodes", 1_000, 100_000),
         ("nodes", 1_000, 100_000),
     ],
@@ -57,6 +58,22 @@ def test_the_extent_of_the_data_decides(text: str, few: int, many: int) -> None:
     program = Program(ENVIRONMENT, text)
     assert program.is_small({"nodes": [1] * few, "trigger": 1})
     assert not program.is_small({"nodes": [1] * many, "trigger": 1})
+
+
+@pytest.mark.parametrize(
+    ("few", "many"),
+    [
+        ("nodes.map(x, x.a)", f"nodes.map(x, x{'.a' * 28})"),
+        ("nodes.map(x, 'a')", f"nodes.map(x, '{'a' * 2_000}')"),
+        ("trigger.split(',')", f"trigger.split('{'a' * 400}')"),
+        ("trigger.split(',')", "(trigger + trigger).split(',')"),
+    ],
+    ids=["selections", "size", "separator", "text"],
+)
+def test_what_is_asked_of_the_same_data_decides(few: str, many: str) -> None:
+    data = {"nodes": [1] * 130, "trigger": "a" * 1_000}
+    assert Program(ENVIRONMENT, few).is_small(data)
+    assert not Program(ENVIRONMENT, many).is_small(data)
 
 
 def test_a_list_beside_a_long_text_is_no_longer_for_it() -> None:

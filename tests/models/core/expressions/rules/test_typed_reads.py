@@ -67,6 +67,7 @@ VARIABLES: dict[str, ValueType | None] = {
         "((record)).data.PRICE > ((1.0))",
         "((record).data)['PRICE'] != null",
         "(((rows[0])).data)['PRICE']",
+        "([record])[(0)].data.PRICE + (rows)[(0)].data.PRICE",
         "record.?data.?PRICE.orValue(0.0)",
         'record.data[?"PRICE"].orValue(0.0)',
         "rows[0].data.PRICE + rows[(1)].data['PRICE']",
@@ -103,3 +104,15 @@ def test_a_text_names_an_option_where_it_compares_a_field() -> None:
         ("status", "done"),
     ]
     assert [text[read.start : read.end].strip("'") for read in options] == ["open", "open", "done"]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("record.data['price']", "record.data['net cost']"),
+        ('record.data["price"]', 'record.data["net cost"]'),
+        ("record.data[r'price']", 'record.data["net cost"]'),
+    ],
+)
+def test_a_key_is_written_between_the_signs_that_it_had(text: str, written: str) -> None:
+    assert renamed_in(text, reads_of(text, VARIABLES).reads, "net cost") == written
