@@ -398,3 +398,16 @@ def test_a_schema_is_current_when_no_migration_is_left() -> None:
             connection.execute("DROP TABLE alembic_version")
         assert not is_schema_current(url)
     assert not is_schema_current(url), "it is gone"
+
+
+def test_the_table_of_services_is_the_same_beside_a_line_as_alone() -> None:
+    """At a terminal a line above the table prints the table again."""
+    shown = StringIO()
+    with Status(Console(file=shown, force_terminal=True, color_system=None, width=80)) as status:
+        status.set("worker", "ready", "from dumps/[red]old[/].dump")
+        status.say("A line with [brackets].")
+    tables = [line.split() for line in shown.getvalue().splitlines() if "worker" in line]
+    assert "A line with [brackets]." in shown.getvalue()
+    assert len(tables) >= 2
+    assert all("[green]" not in word for row in tables for word in row)
+    assert all("dumps/[red]old[/].dump" in row for row in tables)

@@ -15,6 +15,7 @@ import psutil
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from cli.console import StartError
 from cli.supervisor.state import StateDir, read_object, tail, write_private
@@ -178,7 +179,8 @@ class Status:
         for column in ("service", "state", ""):
             table.add_column(column)
         for name, (state, detail) in self._rows.items():
-            table.add_row(name, f"[{_STYLES.get(state, 'red')}]{state}[/]", detail)
+            # Not markup: `say` prints without it, and the table along with its line.
+            table.add_row(name, Text(state, style=_STYLES.get(state, "red")), Text(detail))
         return table
 
 
