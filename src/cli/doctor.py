@@ -76,17 +76,7 @@ def settings_of(state_dir: Path) -> tuple[Settings, str | None]:
     connection = read_object(state.connection)
     if not connection:
         raise StartError(f"{state.root}: the platform is starting. Wait, or check {state.logs}.")
-    return load_settings(**_known(state)), str(connection["baseUrl"])
-
-
-def _known(state: StateDir) -> dict[str, Any]:
-    """The settings by which a running platform has its parts, unless the environment has them."""
-    from cli.supervisor.development import development_sessions
-
-    fields = state.running_settings()
-    for variable, value in development_sessions(state).environment.items():
-        fields[variable.removeprefix("WORKSPACE_").lower()] = value
-    return fields
+    return load_settings(**state.running_settings()), str(connection["baseUrl"])
 
 
 async def _examine(

@@ -22,6 +22,7 @@ import pytest
 
 from cli.supervisor.servers import EmbeddedPostgres, temporal_binary
 from cli.supervisor.state import StateDir
+from runtime.configuration.settings import load_settings
 from tests.support.forked import workspace
 from tests.support.patience import ENOUGH, promised
 
@@ -34,6 +35,8 @@ KEYS = {
 }  # fmt: skip
 LONGEST_START = 2.0
 """Seconds of a processor that the API may take until it answers."""
+RUN_DAYS = 91
+"""A setting that only the environment of `workspace up` has."""
 LONGEST_ABSENCE = 5.0
 """Seconds from the death of the API alone until another answers."""
 
@@ -96,7 +99,7 @@ def launch(directory: Path, held: Path | None = None) -> Up:
     with output.open("wb") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "cli.main", "up", *options],
-            env=environment() | variables,
+            env=environment() | {"WORKSPACE_RUN_DAYS": str(RUN_DAYS)} | variables,
             stdout=file,
             stderr=file,
         )
@@ -193,6 +196,21 @@ def test_this_machine_may_be_called_but_not_the_platform_itself(up: Up) -> None:
     chosen = [one.partition("=")[2] for one in command_line if re.match(r"--[a-z-]*port=", one)]
     assert len(chosen) == 4, "frontend, UI, HTTP API and metrics"
     assert {f"127.0.0.1:{port}" for port in chosen} <= {*own}
+
+
+def test_commands_beside_it_have_the_settings_of_its_processes(
+    up: Up, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in {*os.environ} - {*environment()}:
+        monkeypatch.delenv(variable)
+    worker = psutil.Process(up.pid("worker")).environ()
+    settings = load_settings(**StateDir(up.directory).running_settings())
+    assert settings.run_days == RUN_DAYS
+    assert ",".join(settings.outbound_allow) == worker["WORKSPACE_OUTBOUND_ALLOW"]
+    assert ",".join(settings.own_listeners) == worker["WORKSPACE_OWN_LISTENERS"]
+    assert settings.public_url == up.connection["baseUrl"]
+    monkeypatch.setenv("WORKSPACE_RUN_DAYS", "92")
+    assert load_settings(**StateDir(up.directory).running_settings()).run_days == 92
 
 
 @pytest.mark.long

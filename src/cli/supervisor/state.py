@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import socket
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import SystemRandom
@@ -19,6 +19,7 @@ from typer.models import OptionInfo
 from cli.console import StartError
 
 _LOG_LIMIT = 10 * 1024 * 1024
+_SETTINGS = ("WORKSPACE_", "DATABASE_", "TEMPORAL_")
 
 
 class StateDir:
@@ -93,23 +94,24 @@ class StateDir:
         return int(text) if text.isdecimal() else None
 
     def running_settings(self) -> dict[str, Any]:
-        """The settings by which the platform that runs here has its parts.
+        """The settings of the platform that runs here, by field: those that its processes have.
 
         What the environment says is left to it.
         """
         connection = read_object(self.connection) if self.is_owned() else {}
         if not connection:
             return {}
-        fields: dict[str, Any] = {"state_dir": self.root}
-        if "WORKSPACE_SECRET_KEY" not in os.environ:
-            fields["secret_key"] = self.secret_key()
-        for field, variable, name in (
-            ("database_url", "DATABASE_URL", "databaseUrl"),
-            ("temporal_address", "TEMPORAL_ADDRESS", "temporalAddress"),
-        ):
-            if variable not in os.environ and connection.get(name):
-                fields[field] = connection[name]
-        return fields
+        variables = {
+            "DATABASE_URL": connection.get("databaseUrl", ""),
+            "TEMPORAL_ADDRESS": connection.get("temporalAddress", ""),
+            "WORKSPACE_SECRET_KEY": self.secret_key(),
+            **_environment_of(running_services(self)),
+        }
+        return {
+            variable.removeprefix("WORKSPACE_").lower(): value
+            for variable, value in variables.items()
+            if variable.startswith(_SETTINGS) and value and not os.environ.get(variable)
+        } | {"state_dir": self.root}
 
     def log(self, name: str) -> Path:
         return self.logs / f"{name}.log"
@@ -167,6 +169,15 @@ def running_services(state: StateDir) -> dict[str, int | None]:
         for name, record in records.items()
         for pid in [record.get("pid")]
     }
+
+
+def _environment_of(services: Mapping[str, int | None]) -> Mapping[str, str]:
+    """The environment of a process that has all settings; empty while none runs."""
+    for name in ("api", "worker"):
+        if (pid := services.get(name)) is not None:
+            with suppress(psutil.Error):
+                return dict(psutil.Process(pid).environ())
+    return {}
 
 
 def write_private(path: Path, value: object) -> None:
