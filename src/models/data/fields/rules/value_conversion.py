@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any, Final, NoReturn, TypeGuard
 
@@ -183,12 +183,16 @@ def _checkbox(from_spec: fields.FieldSpec, _to: fields.FieldSpec, value: fields.
     return read_yes_or_no(as_text(from_spec, value))
 
 
-def _date(from_spec: fields.FieldSpec, _to: fields.FieldSpec, value: fields.FieldValue) -> str:
-    """A day; that of a moment in the time zone of the field it comes from."""
+def _date(from_spec: fields.FieldSpec, to_spec: fields.FieldSpec, value: fields.FieldValue) -> str:
+    """A day; of a moment, that in the time zone of either field, else the one that is written."""
     text = as_text(from_spec, value).strip()
-    if from_spec.kind is fields.FieldKind.DATETIME or "T" in text:
-        return _in_zone(core_values.moment(text), from_spec).date().isoformat()
-    return read_day(text).isoformat()
+    if found := _LOCAL.fullmatch(text):
+        return _local(*found.groups()).date().isoformat()
+    if from_spec.kind is not fields.FieldKind.DATETIME and "T" not in text:
+        return read_day(text).isoformat()
+    at = core_values.moment(text)
+    zoned = next((spec for spec in (from_spec, to_spec) if spec.settings.get("timezone")), None)
+    return text[:10] if zoned is None else _in_zone(at, zoned).date().isoformat()
 
 
 _LOCAL = re.compile(
@@ -202,18 +206,24 @@ def _datetime(
     """A moment; a day begins, and a time without an offset is, in the new field's time zone."""
     text = as_text(from_spec, value).strip()
     if found := _LOCAL.fullmatch(text):
-        return _local(core_values.day(found[1]), found[2], to_spec)
+        return _placed(_local(*found.groups()), to_spec)
     try:
         return core_values.stored_moment(core_values.moment(text))
     except core_values.InvalidValueError:
-        return _local(read_day(text), "00:00", to_spec)
+        return _placed(datetime.combine(read_day(text), time()), to_spec)
 
 
-def _local(on: date, at: str, spec: fields.FieldSpec) -> str:
+def _local(on: str, at: str) -> datetime:
     try:
-        local = datetime.combine(on, time.fromisoformat(at), zone(spec.timezone))
-        return core_values.stored_moment(local.astimezone(UTC))
-    except (ValueError, OverflowError) as error:
+        return datetime.combine(core_values.day(on), time.fromisoformat(at))
+    except ValueError as error:
+        raise core_values.InvalidValueError("is not a valid date and time") from error
+
+
+def _placed(local: datetime, spec: fields.FieldSpec) -> str:
+    try:
+        return core_values.stored_moment(local.replace(tzinfo=zone(spec.timezone)))
+    except OverflowError as error:
         raise core_values.InvalidValueError("is not a valid date and time") from error
 
 
