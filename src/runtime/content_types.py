@@ -183,6 +183,15 @@ def extended_parameter(parameters: Mapping[str, str], name: str) -> str | None:
         return None
 
 
+def part_parameter(parameters: Mapping[str, str], name: str) -> str | None:
+    """A parameter of a part of a form: extended, else as browsers write it (RFC 7578, 4.2)."""
+    value = extended_parameter(parameters, name)
+    if value is None and (value := parameters.get(name)) is not None:
+        for code, sign in (("%22", '"'), ("%0D", "\r"), ("%0A", "\n")):
+            value = value.replace(code, sign)
+    return value
+
+
 def spellings(charset: str) -> Sequence[str]:
     """The charsets that one which Python knows means in practice, the likeliest first."""
     wider = _OF_WINDOWS.get(charset)

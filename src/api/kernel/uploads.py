@@ -17,6 +17,7 @@ from api.kernel.body import ClientGoneError, too_large
 from api.kernel.request import ApiRequest
 from models.content.files.commands import new_object_key
 from models.content.files.rules import Content, file_name, media_type
+from runtime import content_types
 from runtime.configuration.settings import Settings
 from runtime.errors import PlatformError, ValidationError
 from runtime.ids import new_id
@@ -139,7 +140,9 @@ def form_boundary(content_type: bytes) -> bytes | None:
         return None
     boundary = options.get(b"boundary", b"")
     if not 1 <= len(boundary) <= _LONGEST_BOUNDARY:
-        raise ValidationError.at("Content-Type", "The form has no boundary.")
+        raise ValidationError.at(
+            "Content-Type", f"The form has no boundary of 1 to {_LONGEST_BOUNDARY} signs."
+        )
     return boundary
 
 
@@ -231,20 +234,21 @@ class FileForm:
         self._header = self._value = b""
 
     def _on_headers_finished(self) -> None:
-        disposition, options = parse_options_header(self._headers.get(b"content-disposition"))
-        name = options.get(b"name")
-        is_field = self._on_fields is not None and b"filename" not in options
-        if disposition == b"form-data" and name is not None and is_field:
-            self._begin_field(_text(name))
+        header = _text(self._headers.get(b"content-disposition", b""))
+        disposition, given = content_types.parameters_of(header)
+        name = content_types.part_parameter(given, "name")
+        self.name = content_types.part_parameter(given, "filename")
+        is_field = self._on_fields is not None and self.name is None
+        if disposition == "form-data" and name is not None and is_field:
+            self._begin_field(name)
             return
-        if disposition != b"form-data" or name != b"file":
+        if disposition != "form-data" or name != "file":
             raise _broken("The part must be named file.")
-        if b"filename" not in options:
+        if self.name is None:
             raise _broken("The part has no filename.")
         if self._on_fields is not None:
             self._on_fields(self._fields)
         self._has_file = True
-        self.name = _text(options[b"filename"])
         self.media_type = self._headers.get(b"content-type", b"").decode("latin-1")
 
     def _begin_field(self, name: str) -> None:
@@ -273,13 +277,11 @@ class FileForm:
         self._whole = True
 
 
-def _text(filename: bytes) -> str:
-    """A filename as browsers write it: UTF-8, with quotes and line ends percent-encoded."""
+def _text(header: bytes) -> str:
     try:
-        text = filename.decode()
+        return header.decode()
     except UnicodeDecodeError:
         raise _broken("The filename is not valid UTF-8.") from None
-    return text.replace("%22", '"').replace("%0D", "").replace("%0A", "")
 
 
 def _broken(message: str) -> ValidationError:

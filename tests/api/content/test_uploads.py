@@ -50,6 +50,26 @@ async def test_a_form_with_one_file(client: Client, space: Space) -> None:
     assert (await client.get(made["downloadUrl"])).content == b"\r\n--x\r\n"
 
 
+@pytest.mark.parametrize(
+    ("named", "name"),
+    [
+        (b"filename*=UTF-8''s%C3%BC%C3%9F.txt", "süß.txt"),
+        (b"filename=\"=?utf-8?B?w7w=?=\"; filename*=utf-8''%C3%BC", "ü"),
+        (b"filename*=ISO-8859-1'de'%FC; filename=u", "ü"),
+        (b"filename=\"a.txt\"; filename*=none''%FC", "a.txt"),
+        (b"filename*=UTF-8''..%2Fa%00.txt", "a.txt"),
+        (b'filename="a\\"b;c.txt"', 'a"b;c.txt'),
+        (b'filename="C:\\a\\b.txt"', "b.txt"),
+    ],
+)
+async def test_the_name_of_a_file_as_clients_write_it(
+    client: Client, space: Space, named: bytes, name: str
+) -> None:
+    answer = await _form(client, space, part(b"x", b'form-data; name="file"; ' + named), END)
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["data"]["name"] == name
+
+
 async def test_a_form_of_an_ordinary_client(client: Client, space: Space) -> None:
     answer = await client.post(
         f"{space.path}/files", files={"file": ("../a.bin", b"\0" * 300_000, "image/png")}

@@ -478,12 +478,7 @@ def _naming(part: _Part) -> tuple[str, str | None]:
 
 
 def _part_name(given: Mapping[str, str], key: str) -> str | None:
-    """A name as it is extended to other charsets, else as browsers write it."""
-    name = content_types.extended_parameter(given, key)
-    if name is None:
-        name = given.get(key)
-        for code, sign in (("%22", '"'), ("%0D", "\r"), ("%0A", "\n")):
-            name = name and name.replace(code, sign)
+    name = content_types.part_parameter(given, key)
     if name is not None and "\x00" in name:
         raise _broken("A name of the form has a NUL.")
     return name
