@@ -299,6 +299,41 @@ def test_cells_of_a_column_have_the_format_of_their_own(tmp_path: Path, rows: in
     assert [row[1] for row in (found[0], found[-1])] == ["00123", 45]
 
 
+@pytest.mark.parametrize(
+    ("code", "value", "shown"),
+    [
+        ("00000-0000", 12345678, "01234-5678"),
+        ("000-00-0000", 1234567, "001-23-4567"),
+        (r"00\-000", 1234, "01-234"),
+        (r"\(000\)\ 000\-0000", 301234567, "(030) 123-4567"),
+        ('0#" "##" "##" "##" "##', 612345678, "06 12 34 56 78"),
+        ('0" "00" "00" | "00', 1234567, "1 23 45 | 67"),
+        ('"INV-"00000', 12, "INV-00012"),
+        ("[$-407]00000", 1067, "01067"),
+        ("00-000", 1234567, "1234-567"),
+        ("00-000", -1234, "-01-234"),
+        ("00-000", 1.5, 1.5),
+        ('00" kg"', 5, 5),
+        ('00"%"', 5, 5),
+        ('00" °"', 5, 5),
+        ("0.00", 5, 5),
+        ("#,##0", 5, 5),
+        ("# ##0", 5, 5),
+        ("00E+00", 5, 5),
+        ("0", 5, 5),
+    ],
+)
+def test_a_format_of_codes_shows_its_zeros_and_signs(
+    tmp_path: Path, code: str, value: float, shown: Any
+) -> None:
+    escaped = code.replace('"', "&quot;")
+    content = packed(
+        {SHEET: sheet(text("A1", "a"), number("A2", value, 1)), STYLES: styles(escaped)}
+    )
+    found = read(tmp_path / "file", content, header_row=1)
+    assert [*map(list, found.rows())] == [[shown]]
+
+
 @pytest.mark.parametrize("written", ["<f>A2*2</f>", "<f>A2*2</f><v/>", "<f>A2*2</f><v></v>"])
 def test_a_formula_without_a_value_is_found_in_any_row(tmp_path: Path, written: str) -> None:
     rows = [number(f"A{row}", row) for row in range(2, 9_000)]

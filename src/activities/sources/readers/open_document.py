@@ -19,7 +19,7 @@ from xml.parsers.expat import ExpatError, ParserCreate, XMLParserType
 
 from activities.sources.readers.table import check_count, refuse
 from activities.sources.readers.workbook_xml import long_digits
-from models.sources.tabular.rules.cells import Amount, Cell, ErrorCell, Percent, with_zeros
+from models.sources.tabular.rules.cells import Amount, Cell, CodeFormat, ErrorCell, Percent
 from models.sources.tabular.rules.options import MAX_CELL_BYTES
 
 URN = "urn:oasis:names:tc:opendocument:xmlns:"
@@ -142,7 +142,7 @@ def _number(attributes: Mapping[str, str], meaning: _Meaning) -> Cell:
     if whole is not None:
         return whole.zfill(digits)
     value = float(written)
-    return with_zeros(value, digits) if digits else value
+    return CodeFormat.of_digits(digits).shown(value) if digits else value
 
 
 def _date(attributes: Mapping[str, str], _meaning: object) -> Cell:

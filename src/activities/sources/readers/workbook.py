@@ -24,7 +24,7 @@ from python_calamine import (
 from activities.sources.readers import table, workbook_xml
 from activities.sources.readers.open_document import CONTENT, read_open_document
 from activities.sources.readers.workbook_xml import ExactSheet, SheetHead, column_of, read_head
-from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell, number, with_zeros
+from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell, number
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.proposals import HEADER_SEARCH, header_row
 
@@ -231,7 +231,7 @@ def _shown(rows: Iterator[table.Row], window: _Window, head: SheetHead) -> Itera
     typed: dict[int, Callable[[float], Cell]] = {
         **{column: partial(Amount, currency=sign) for column, sign in head.currency.items()},
         **dict.fromkeys(head.percent, Percent),
-        **{column: partial(with_zeros, digits=digits) for column, digits in head.digits.items()},
+        **{column: code.shown for column, code in head.codes.items()},
     }
     inside = {
         column - window.left: made

@@ -23,6 +23,7 @@ from models.core.values import EXACT
 from models.sources.tabular.rules.cells import (
     Amount,
     Cell,
+    CodeFormat,
     ErrorCell,
     Percent,
     Shown,
@@ -30,7 +31,6 @@ from models.sources.tabular.rules.cells import (
     is_unusual,
     serial,
     shown_by,
-    with_zeros,
 )
 from models.sources.tabular.rules.columns import SURE_CODES
 
@@ -42,11 +42,14 @@ _RELATION = "relationships}id"
 _CELL = re.compile(r"([A-Z]{1,3})[0-9]+")
 _QUOTED = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^$\]][^\]]*\]')
 _LOCALE = re.compile(r"\[\$-[^\]]*\]")
+_UNIT = re.compile(r"[^-./|()\x20]")
+"""A sign behind a digit with which a number is a quantity, and no code."""
 _CURRENCY = re.compile(
     r"\[[$](?P<marked>[^-\]]+)[^\]]*\]|(?P<sign>[$\u00a2-\u00a5\u20a0-\u20cf])"
     rf'|"\s*(?P<named>zł|Kč|kr|{"|".join(SURE_CODES)})[.]?\s*"'
 )
-_ZEROS = re.compile(r"0{2,}")
+_CODE = re.compile(r'"([^"]*)"|\\(.)|([-+()\x20])|[0#]')
+"""A part of a format of codes: signs between digits, or a digit."""
 _BUILT_IN = {
     **dict.fromkeys(("9", "10"), "0%"),
     **dict.fromkeys(("5", "6", "7", "8", "42", "44"), '"$"#,##0'),
@@ -65,14 +68,13 @@ Korean.
 @dataclass(frozen=True, slots=True)
 class SheetHead:
     """Columns, counted from 0: all their numbers are shown as percentages, all as amounts of one
-    currency, all with the same number of digits at least; some of their numbers are shown as
-    percentages, with leading zeros or a currency, and others not; one of their formulas has no
-    value.
+    currency, all as codes of one form; some of their numbers are shown as percentages, as codes or
+    with a currency, and others not; one of their formulas has no value.
     """
 
     percent: Set[int] = frozenset()
     currency: Mapping[int, str] = field(default_factory=dict)
-    digits: Mapping[int, int] = field(default_factory=dict)
+    codes: Mapping[int, CodeFormat] = field(default_factory=dict)
     mixed: Set[int] = frozenset()
     uncalculated: Set[int] = frozenset()
 
@@ -161,26 +163,40 @@ def _currency_of_all(codes: Set[str]) -> str | None:
     return signs.pop() if len(signs) == 1 else None
 
 
-def shown_digits(code: str) -> int:
-    """The digits that a number format such as `00000` shows at least; 0 for any other format."""
-    plain = _LOCALE.sub("", code)
-    return len(plain) if _ZEROS.fullmatch(plain) else 0
+def code_format(code: str) -> CodeFormat | None:
+    """The form of codes such as 00123 or 01234-5678 that a number format shows; None for others.
+
+    It has two digits or more, of which the first is always shown, and no unit.
+    """
+    if is_percent(code) or currency_of(code) is not None:
+        return None
+    plain, signs, place = _LOCALE.sub("", code), [""], 0
+    while (part := _CODE.match(plain, place)) is not None:
+        place = part.end()
+        if part.lastindex is None:
+            if part[0] == "#" and len(signs) == 1:
+                return None
+            signs.append("")
+        else:
+            signs[-1] += part[part.lastindex]
+    is_code = place == len(plain) and len(signs) > 2
+    return CodeFormat(tuple(signs)) if is_code and not any(map(_UNIT.search, signs[1:])) else None
 
 
-def _meaning(code: str) -> tuple[bool, int, str | None]:
+def _meaning(code: str) -> tuple[bool, CodeFormat | None, str | None]:
     """The traits of a format by which cells are other ones."""
-    return is_percent(code), shown_digits(code), currency_of(code)
+    return is_percent(code), code_format(code), currency_of(code)
 
 
 def _typed_by(code: str) -> Callable[[float], Cell] | None:
-    """The maker of cells of numbers of a format with percents, a currency or leading zeros."""
+    """The maker of cells of numbers of a format with percents, a currency or codes."""
     if is_percent(code):
         return Percent
     currency = currency_of(code)
     if currency is not None:
         return partial(Amount, currency=currency)
-    digits = shown_digits(code)
-    return partial(with_zeros, digits=digits) if digits else None
+    shown = code_format(code)
+    return None if shown is None else shown.shown
 
 
 def _used(rows: Iterator[Element], formats: Sequence[str]) -> tuple[dict[int, set[str]], set[int]]:
@@ -226,10 +242,10 @@ def _summary(codes: Mapping[int, Set[str]], uncalculated: Set[int]) -> SheetHead
             for column, formats in codes.items()
             if (sign := _currency_of_all(formats)) is not None
         },
-        digits={
-            column: shown_digits(code)
+        codes={
+            column: shown
             for column, (code, *others) in codes.items()
-            if not others and shown_digits(code)
+            if not others and (shown := code_format(code)) is not None
         },
         mixed={
             column

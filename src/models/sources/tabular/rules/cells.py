@@ -87,13 +87,34 @@ def number(value: float) -> int | float:
     return int(value) if value.is_integer() and abs(value) < EXACT else value
 
 
-def with_zeros(value: float, digits: int) -> str | int | float:
-    """A number that its file shows with leading zeros, as it is shown; one with decimals as it is.
+@dataclass(frozen=True, slots=True)
+class CodeFormat:
+    """A format by which whole numbers are codes: leading zeros, and signs between the digits.
 
-    What is written so is a code: 00123 and 123 are not the same.
+    Each sign stands before a digit, the last one behind all of them.
     """
-    whole = number(float(value))
-    return f"{whole:0{digits + (whole < 0)}}" if isinstance(whole, int) else whole
+
+    signs: tuple[str, ...]
+
+    @classmethod
+    def of_digits(cls, least: int) -> Self:
+        """The format `00000` of so many digits at least."""
+        return cls(("",) * (least + 1))
+
+    def shown(self, value: float) -> str | int | float:
+        """A number as it is shown; one with decimals as it is.
+
+        A code is no number: 00123 and 123 are not the same.
+        """
+        whole = number(float(value))
+        if not isinstance(whole, int):
+            return whole
+        first, *others, last = self.signs
+        digits = f"{abs(whole):0{len(self.signs) - 1}}"
+        more = len(digits) - len(others)
+        pairs = zip(others, digits[more:], strict=True)
+        shown = first + digits[:more] + "".join(sign + digit for sign, digit in pairs) + last
+        return f"-{shown}" if whole < 0 else shown
 
 
 def shown_cell(value: Cell) -> JsonValue:
