@@ -77,3 +77,29 @@ async def test_a_refused_value_stays_as_typed_and_blocks_nothing(table: Table) -
     await table.choose(0, "price")
     await table.page.click(".cell-fault .link")
     await table.page.until("document.querySelector('.cell.refused') === null")
+
+
+async def test_the_foot_leads_to_what_is_not_saved(table: Table) -> None:
+    await table.open()
+    for row in (0, 2):
+        await table.choose(row, "price")
+        await table.keys("n", "o", "Enter")
+    await table.page.until("document.querySelectorAll('.cell.refused').length === 2")
+    active = "document.querySelector('.cell.active').id"
+    await table.choose(1, "state")
+    for place in ("cell-2-1", "cell-0-1", "cell-2-1"):
+        await table.page.click(".table-foot .link")
+        await table.page.until(f"{active} === '{place}'")
+    assert "Enter a valid number." in await table.page.text(".cell-fault")
+    await table.keys("4", "Enter")
+    await table.holds(2, "price", 4)
+
+
+async def test_a_message_goes_with_the_next_act(table: Table) -> None:
+    await table.open()
+    await table.choose(0, "price")
+    await table.clip(text="8")
+    await table.says("Pasted 1 record")
+    await table.key("Delete")
+    await table.holds(0, "price", None)
+    assert await table.page.text(".table-foot .said") == ""

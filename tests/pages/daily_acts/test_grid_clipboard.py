@@ -176,6 +176,18 @@ async def test_a_range_is_copied_filled_down_and_cleared(table: Table) -> None:
     await table.holds(0, "price", 5)
 
 
+async def test_a_single_cell_takes_what_is_above_it(table: Table) -> None:
+    await table.open()
+    await table.choose(0, "title")
+    above = (await table.stored(0))["title"]
+    await table.key("d", CONTROL)
+    await table.choose(1, "title")
+    await table.key("d", CONTROL)
+    await table.shows(1, "title", above)
+    await table.key("z", CONTROL)
+    await table.says("Undone: Fill down")
+
+
 async def test_copies_of_the_table_itself_keep_their_values(table: Table) -> None:
     await table.open()
     await table.choose(0, "due")

@@ -111,6 +111,26 @@ async def test_rows_are_added_duplicated_and_edited_together(table: Table) -> No
     await table.holds(0, "state", None)
 
 
+async def test_new_rows_pass_the_filter_of_the_view(table: Table) -> None:
+    conditions = [
+        {"field": "state", "op": "eq", "value": "shut"},
+        {"field": "sold", "op": "eq", "value": True},
+        {"field": "price", "op": "lt", "value": 100},
+    ]
+    body = {"label": "Shut", "kind": "table", "manifest": {"filter": {"and": conditions}}}
+    view = await table.person.call("POST", f"{table.path}/views", body)
+    await table.open(f"?view={view['id']}")
+    await press(table.page, "Add record", ".table-bar")
+    await table.shows(0, "state", "Shut")
+    await table.choose(0, "title")
+    await table.clip(text="Tea\t1\tOpen\nMilk\t2")
+    await table.shows(1, "state", "Shut")
+    made = {one["title"]: one["data"] for one in await listed(table) if "sold" in one["data"]}
+    assert made["Milk"] == {"title": "Milk", "price": 2, "state": "shut", "sold": True}
+    # A value that is pasted is what was copied.
+    assert made["Tea"] == {"title": "Tea", "price": 1, "state": "open", "sold": True}
+
+
 async def test_fields_are_added_renamed_and_arranged_in_the_view(table: Table) -> None:
     view = await table.person.call("POST", f"{table.path}/views", {"label": "Mine"})
     await table.open(f"?view={view['id']}")

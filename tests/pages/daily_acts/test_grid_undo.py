@@ -54,9 +54,13 @@ async def test_two_people_conflict_in_a_cell_and_not_in_a_record(table: Table) -
     await table.keys("5", "Enter")
     await table.holds(0, "price", 5)
     await table.shows(0, "note", "theirs")
-    await table.person.call("PATCH", f"/v1/records/{table.ids[0]}", {"data": {"price": 77}})
     await table.choose(0, "price")
-    await table.keys("6", "Enter")
+    await table.key("6")
+    theirs = {"data": {"price": 77, "note": "also theirs"}}
+    await table.person.call("PATCH", f"/v1/records/{table.ids[0]}", theirs)
+    # Their change is there before this one is saved, under the editor.
+    await table.shows(0, "note", "also theirs")
+    await table.key("Enter")
     await table.page.until("document.querySelector('.cell.refused') !== null")
     await table.choose(0, "price")
     assert "Someone else changed this to “77”" in await table.page.text(".cell-fault")

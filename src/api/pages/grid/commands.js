@@ -4,7 +4,7 @@ import { parse, written } from "./clipboard.js";
 import { Edits, cellKey } from "./edits.js";
 import { copied, MOST_CELLS, plan } from "./paste.js";
 import { Selection } from "./selection.js";
-import { isSame, isWritten, OPTIONS, read, textOf, valueOf } from "./values.js";
+import { isSame, isWritten, OPTIONS, passing, read, textOf, valueOf } from "./values.js";
 
 const { computed, shallowReactive, shallowRef, watch } = Vue;
 
@@ -53,6 +53,7 @@ export class Table {
 
   /** Do something whose act goes to the history. */
   async run(work) {
+    this.say("");
     try {
       return await this.history.follow(work());
     } catch (error) {
@@ -96,6 +97,8 @@ export class Table {
     if (!isWritten(field)) return this.say(`${field.label} is computed.`);
     if (field.kind === "checkbox") return seed === null ? this.toggle(record, field) : undefined;
     if (field.kind === "file") return this.pickFiles(record, field);
+    // What is still to be saved comes back as the API writes it: that is no change of someone else.
+    this.seen = this.edits.pending.get(record.id)?.has(field.key) ? undefined : valueOf(record, field);
     Object.assign(this.selection, { toRow: this.selection.row, toCol: this.selection.col, isEditing: true, seed });
   }
 
@@ -106,6 +109,7 @@ export class Table {
 
   /** Save what an editor gave, and go on. A text without a value stays in its cell, with the reason. */
   commit(record, field, entry, way) {
+    const { seen } = this;
     Object.assign(this.selection, { isEditing: false, seed: null });
     if (way) {
       if (way[0]) this.move(way[0], 0);
@@ -118,7 +122,20 @@ export class Table {
     if (entry.text !== undefined && !refused && entry.text === shown) return;
     const outcome = entry.text === undefined ? { value: entry.value } : read(field, entry.text, this.names);
     if (outcome.problem) this.edits.refuse(record.id, field.key, entry.text, outcome.problem);
-    else this.run(() => this.edits.cell(this.records.find(record.id) ?? record, field, outcome.value, entry.text));
+    else this.run(() => this.edits.cell(this.records.find(record.id) ?? record, field, outcome.value, entry.text, seen));
+  }
+
+  /** Go to the next cell that is not saved. */
+  nextRefused() {
+    const { row, col } = this.selection;
+    const placeOf = (cell) => {
+      const [id, key] = cell.split("/");
+      return [this.records.at(id), this.columns.value.findIndex((one) => one.key === key)];
+    };
+    const places = [...this.edits.refused.keys()].map(placeOf).filter((place) => Math.min(...place) >= 0).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+    if (places.length === 0) return;
+    this.select(...(places.find((one) => one[0] > row || (one[0] === row && one[1] > col)) ?? places[0]));
+    this.focus();
   }
 
   forget(record, field) {
@@ -167,8 +184,8 @@ export class Table {
   }
 
   async addFiles(record, field, files) {
-    this.say(`Uploading ${files.length === 1 ? files[0].name : `${files.length} files`}…`);
     await this.run(async () => {
+      this.say(`Uploading ${files.length === 1 ? files[0].name : `${files.length} files`}…`);
       const ids = [];
       for (const file of files) {
         const stored = await this.store.upload(file);
@@ -217,6 +234,7 @@ export class Table {
 
   async applyPaste({ changes, creations }) {
     const { row, col } = this.selection;
+    for (const one of creations) one.data = { ...this.shared, ...one.data };
     const act = await this.run(() => this.edits.many("Paste", changes, creations));
     if (!act) return;
     const rows = new Set([...changes.map((one) => one.id)]).size + creations.length;
@@ -237,10 +255,12 @@ export class Table {
     this.run(() => this.edits.many("Clear", changes));
   }
 
-  /** The first row of the range goes to the rows below it. */
+  /** The first row of the range goes to the rows below it; a single row takes the one above. */
   fillDown(range = this.range.value) {
-    if (!range || !this.store.canWrite || range.top === range.bottom) return;
-    const [first, ...rest] = this.rowsIn(range);
+    if (!range || !this.store.canWrite) return;
+    const top = range.top === range.bottom ? range.top - 1 : range.top;
+    if (top < 0) return;
+    const [first, ...rest] = this.rowsIn({ ...range, top });
     const fields = this.fieldsIn(range).filter(isWritten);
     const changes = rest.flatMap((record) => fields.map((field) => ({ id: record.id, key: field.key, before: valueOf(record, field), after: valueOf(first, field) })));
     this.run(() => this.edits.many("Fill down", changes));
@@ -269,15 +289,21 @@ export class Table {
   async addBelow() {
     if (!this.store.canWrite) return;
     const at = this.selection.row < 0 ? 0 : this.selection.row + 1;
-    if (await this.run(() => this.edits.add([{ data: {}, relations: {} }], at))) this.select(at, 0);
-    this.focus();
+    await this.addAt(at);
   }
 
   async addLast() {
-    if (!this.store.canWrite) return;
-    const at = this.records.list.length;
-    if (await this.run(() => this.edits.add([{ data: {}, relations: {} }], at))) this.select(at, 0);
+    if (this.store.canWrite) await this.addAt(this.records.list.length);
+  }
+
+  async addAt(at) {
+    if (await this.run(() => this.edits.add([{ data: this.shared, relations: {} }], at))) this.select(at, 0);
     this.focus();
+  }
+
+  /** The values that the filter asks of all records: a new one has them, and stays in sight. */
+  get shared() {
+    return passing(this.store.view?.manifest.filter, (key) => this.store.fields.find((one) => one.key === key));
   }
 
   get picked() { return this.records.list.filter((one) => this.checked.has(one.id)); }

@@ -78,13 +78,17 @@ export class Edits {
 
   /**
    * Save one cell. Gives the act, or null where nothing was saved: then the cell says why. `text` is
-   * what was typed, which stays in a refused cell.
+   * what was typed, which stays in a refused cell; `seen` is what the cell had when its editor opened.
    */
-  async cell(record, field, value, text) {
+  async cell(record, field, value, text, seen = valueOf(record, field)) {
     const before = valueOf(record, field);
     const isOverwritten = this.refused.get(cellKey(record.id, field.key))?.isConflict ?? false;
-    if (isSame(before, value) && !isOverwritten) {
+    if (isSame(seen, value) && !isOverwritten) {
       this.refused.delete(cellKey(record.id, field.key));
+      return null;
+    }
+    if (!isOverwritten && !isSame(before, seen) && !isSame(before, value)) {
+      this.refuse(record.id, field.key, text ?? textOf(field, value, this.names), this.conflict(field, before), true);
       return null;
     }
     const change = { id: record.id, key: field.key, before, after: value };
@@ -104,6 +108,10 @@ export class Edits {
     });
   }
 
+  conflict(field, now) {
+    return `Someone else changed this to “${textOf(field, now, this.names) || "nothing"}”. Save again to overwrite.`;
+  }
+
   async patch(change, field, isOverwritten) {
     const path = `/v1/records/${change.id}`;
     const body = changeOf(field, change.after);
@@ -120,8 +128,7 @@ export class Edits {
           change.before = now;
           continue;
         }
-        const shown = textOf(field, now, this.names) || "nothing";
-        throw Object.assign(error, { message: `Someone else changed this to “${shown}”. Save again to overwrite.`, isConflict: true });
+        throw Object.assign(error, { message: this.conflict(field, now), isConflict: true });
       }
     }
   }

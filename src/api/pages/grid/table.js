@@ -176,7 +176,8 @@ const Foot = {
       h("span", { class: "quiet range-of" }, summary(table)),
       h("span", { class: "grow" }),
       h("span", { class: ["said", { fault: table.page.isFault }], role: "status" }, table.page.said),
-      h("span", { class: "save-state quiet", "data-saving": table.edits.state.saving > 0 ? "true" : "false" }, table.edits.state.saving > 0 ? "Saving…" : table.edits.refused.size > 0 ? `${table.edits.refused.size} not saved` : ""),
+      table.edits.refused.size > 0 ? h("button", { type: "button", class: "link fault", title: "Go to the next one", onClick: () => table.nextRefused() }, `${table.edits.refused.size} not saved`) : null,
+      h("span", { class: "save-state quiet", "data-saving": table.edits.state.saving > 0 ? "true" : "false" }, table.edits.state.saving > 0 ? "Saving…" : ""),
     ]);
   },
 };

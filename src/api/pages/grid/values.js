@@ -40,6 +40,15 @@ export function changeOf(field, value) {
   return field.kind === "relation" ? { relations: { [field.key]: value ?? [] } } : { data: { [field.key]: value ?? null } };
 }
 
+/** The values that a new record needs to pass a filter, where its conditions name one. */
+export function passing(filter, fieldOf) {
+  if (!filter) return {};
+  if (filter.and) return Object.assign({}, ...filter.and.map((one) => passing(one, fieldOf)));
+  const field = fieldOf(filter.field);
+  const isOne = filter.op === "eq" && typeof filter.value !== "object" && field && isWritten(field) && field.kind !== "relation" && !isSeveral(field);
+  return isOne ? { [field.key]: filter.value } : {};
+}
+
 /* Numbers in the reader's way. */
 
 function signsOf(language) {
