@@ -90,6 +90,16 @@ async def press(page: Page, label: str) -> None:
     await page.evaluate("document.querySelector('[data-pressed]')?.removeAttribute('data-pressed')")
 
 
+async def control(page: Page, key: str) -> None:
+    """A key with Control, outside of what is written."""
+    await page.evaluate("document.activeElement.blur()")
+    code = ord(key.upper())
+    for kind in ("keyDown", "keyUp"):
+        await page.send(
+            "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, modifiers=2
+        )
+
+
 async def stored(person: Person, database_id: str, view_id: str) -> Json:
     found: Json = await person.call("GET", f"/v1/databases/{database_id}/views/{view_id}")
     return found

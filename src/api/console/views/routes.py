@@ -132,6 +132,7 @@ async def page_facts(
             "workspaceId": str(database.workspace_id),
             "label": database.label,
         },
+        "me": str(request.actor.user_id),
         "view": None if view is None else _wire(view),
         "views": [_wire(shown) for shown in views],
         "fields": [field_facts(spec, place) for place, spec in enumerate(specs)],

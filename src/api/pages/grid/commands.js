@@ -406,11 +406,18 @@ export class Table {
   freeze(count) { this.arrange({ frozen: count }, "Freeze columns"); }
 
   sortOf(field) { return this.records.query.sorts?.find((one) => one.field === field.key)?.direction ?? this.page.sort?.[field.key] ?? null; }
-  async sort(field, direction) {
+  sort(field, direction) {
+    const before = this.records.query.sorts ?? this.store.view?.manifest.sorts;
+    const put = async (sorts) => {
+      this.page.sort = Object.fromEntries((sorts ?? []).map((one) => [one.field, one.direction]));
+      await this.records.reload({ ...this.records.query, sorts });
+      await this.store.patchView({ sorts });
+    };
     const sorts = [{ field: field.key, direction }];
-    this.page.sort = { [field.key]: direction };
-    await this.records.reload({ ...this.records.query, sorts });
-    await this.store.patchView({ sorts }).catch((error) => this.fail(error));
+    return this.run(async () => {
+      await put(sorts);
+      return { label: `Sort by ${field.label}`, undo: () => put(before), redo: () => put(sorts) };
+    });
   }
 
   renameField(field, label) {

@@ -3,6 +3,9 @@
 const MOST = 100;
 const { shallowReactive } = Vue;
 
+/** Where keys write or choose, and are not ours. */
+export const isElsewhere = (target) => target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
+
 const cells = (count) => `${count} ${count === 1 ? "change" : "changes"}`;
 
 /** An act has a `label`, and `undo` and `redo`, which give how much was `kept` as others left it. */
@@ -35,6 +38,18 @@ export class History {
 
   sync() {
     Object.assign(this.state, { canUndo: this.past.length > 0, canRedo: this.future.length > 0 });
+  }
+
+  /** Undo and repeat by keys, wherever no text is written. */
+  followKeys() {
+    document.addEventListener("keydown", (event) => {
+      if (isElsewhere(event.target) || !(event.ctrlKey || event.metaKey) || event.altKey) return;
+      const key = event.key.toLowerCase();
+      if (key !== "z" && key !== "y") return;
+      event.preventDefault();
+      if (key === "y" || event.shiftKey) this.redo();
+      else this.undo();
+    });
   }
 
   undo() { return this.step("past", "future", "undo", "Undone"); }

@@ -3,9 +3,10 @@
 import { namesOf } from "/pages/canvas/names.js";
 import { act, overview, Refused, uploaded } from "/pages/client.js";
 import { FindBar } from "/pages/find-bar.js";
+import { history } from "/pages/views/store.js";
 import { Table } from "./commands.js";
 import { FieldPanel } from "./fields.js";
-import { History } from "./history.js";
+import { isElsewhere } from "./history.js";
 import { followRecords } from "./live.js";
 import { BesidePanel, BulkDialog } from "./panels.js";
 import { PasteDialog } from "./paste.js";
@@ -118,11 +119,11 @@ const Bar = {
         store.isUnsaved ? h("form", { class: "save-view", onSubmit: saveView }, [h("input", { type: "text", name: "label", required: true, maxlength: 200, placeholder: "Name of the view", "aria-label": "Name of the view" }), h("button", { type: "submit", class: "button small" }, "Save as view")]) : null,
         h(HiddenFields, { table }),
         button("Find", () => { table.page.find = true; }, { "aria-keyshortcuts": "Control+F" }),
-        store.canWrite ? [
+        store.canWrite || store.canArrange ? [
           button("Undo", () => history.undo(), { disabled: !history.state.canUndo, "aria-keyshortcuts": "Control+Z" }),
           button("Redo", () => history.redo(), { disabled: !history.state.canRedo, "aria-keyshortcuts": "Control+Y" }),
-          button("Add record", () => table.addLast()),
         ] : null,
+        store.canWrite ? button("Add record", () => table.addLast()) : null,
       ]));
     };
   },
@@ -188,21 +189,17 @@ const finder = (table) => h(FindBar, {
   onClose: () => { table.page.find = null; table.hits.value = new Set(); Vue.nextTick(() => table.focus()); },
 });
 
-const isElsewhere = (target) => target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
-
 const App = {
   props: ["table"],
   setup({ table }) {
-    const { history } = table;
     const narrow = window.matchMedia("(max-width: 700px)");
     const measure = () => { table.page.isNarrow = narrow.matches; };
     const keydown = (event) => {
       if (isElsewhere(event.target) || !(event.ctrlKey || event.metaKey) || event.altKey) return;
-      const key = event.key.toLowerCase();
-      if (key === "z" && table.store.canWrite) event.shiftKey ? history.redo() : history.undo();
-      else if (key === "y" && table.store.canWrite) history.redo();
-      else if (key === "f") { table.page.find = null; Vue.nextTick(() => { table.page.find = true; }); } else return;
+      if (event.key.toLowerCase() !== "f") return;
       event.preventDefault();
+      table.page.find = null;
+      Vue.nextTick(() => { table.page.find = true; });
     };
     const clip = (name) => (event) => {
       if (isElsewhere(event.target) || !root.contains(document.activeElement)) return;
@@ -236,8 +233,8 @@ async function start() {
   for (const one of members) names.people.set(one.id, one);
   const store = storeOf(database, source);
   followFiles(source, store, names);
-  const history = new History((text, isFault) => table.say(text, isFault));
   const table = new Table({ store, source, names, history, me });
+  history.say = (text, isFault) => table.say(text, isFault);
   createApp(App, { table }).mount(root);
   const beside = (name) => (ids) => overview(`/workspaces/${workspace}/databases/${databaseId}/${name}?ids=${ids.join(",")}`);
   followRecords(table, { workspaceId: workspace, databaseId }, { read: beside("current"), revisions: beside("revisions"), fieldsChanged: () => store.readFields() });

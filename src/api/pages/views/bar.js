@@ -4,7 +4,7 @@ import { Colors } from "./colors.js";
 import { addressOf, button, fieldChoices, icon, Modal, Panel, removeButton, select } from "./controls.js";
 import { countOf, faultsAt, FilterBuilder, isComplete } from "./filters.js";
 import { aggregateControls, aggregateName, isDate, ViewDialog } from "./settings.js";
-import { call, facts, fieldsByKey, withParts } from "./store.js";
+import { arrange, call, facts, fieldsByKey, history, withParts } from "./store.js";
 
 const { computed, h, reactive, ref, watch } = globalThis.Vue;
 
@@ -16,7 +16,7 @@ const isSame = (one, other) => JSON.stringify(one ?? null) === JSON.stringify(ot
 class Draft {
   constructor(store) {
     this.store = store;
-    this.state = reactive({ parts: {}, problem: "", faults: new Map(), isBusy: false, count: null, undo: null });
+    this.state = reactive({ parts: {}, problem: "", faults: new Map(), isBusy: false, count: null, isSaved: false });
     watch(() => store.view?.updatedAt, () => this.fit());
   }
 
@@ -31,7 +31,7 @@ class Draft {
   set(key, value) {
     const parts = { ...this.state.parts, [key]: value ?? null };
     if (isSame(value, this.stored[key])) delete parts[key];
-    Object.assign(this.state, { parts, problem: "", faults: new Map(), undo: null });
+    Object.assign(this.state, { parts, problem: "", faults: new Map(), isSaved: false });
     if (key === "filter") this.preview();
   }
 
@@ -85,22 +85,13 @@ class Draft {
   }
 
   async save() {
-    await this.write(this.written, Object.fromEntries(Object.keys(this.written).map((key) => [key, this.stored[key] ?? null])));
-  }
-
-  /** Puts back what the last saving replaced. */
-  async undo() {
-    await this.write(this.state.undo, null);
-  }
-
-  async write(parts, undo) {
     const { state } = this;
     const sent = state.parts;
     state.isBusy = true;
     try {
-      await this.store.patchView({ manifest: parts });
+      await arrange(this.store, "View change", { manifest: this.written });
       this.keepSince(sent);
-      state.undo = undo;
+      state.isSaved = true;
     } catch (error) {
       Object.assign(state, { problem: error.message, faults: faultsAt(error, "manifest.filter") });
     } finally {
@@ -248,7 +239,7 @@ function viewMenu(store, { mayEdit, dialog, run, close }) {
     await call("PATCH", path, { order: place });
     globalThis.location.reload();
   });
-  const change = (body) => run(() => store.patchView(body));
+  const change = (label, body) => run(() => arrange(store, label, body));
   return [
     mayEdit ? item("Settings…", () => { dialog.value = "settings"; }) : null,
     mayEdit ? item("Rename…", () => { dialog.value = "settings"; }) : null,
@@ -256,8 +247,8 @@ function viewMenu(store, { mayEdit, dialog, run, close }) {
       const copy = await call("POST", `${path}/duplicate`, {});
       globalThis.location.assign(addressOf(copy.id));
     })),
-    mayEdit ? item(view.scope === "shared" ? "Make private" : "Share with everyone", () => change({ scope: view.scope === "shared" ? "personal" : "shared" })) : null,
-    facts.canLock ? item(view.locked ? "Unlock" : "Lock", () => change({ locked: !view.locked })) : null,
+    mayEdit ? item(view.scope === "shared" ? "Make private" : "Share with everyone", () => change(view.scope === "shared" ? "Make private" : "Share", { scope: view.scope === "shared" ? "personal" : "shared" })) : null,
+    facts.canLock ? item(view.locked ? "Unlock" : "Lock", () => change(view.locked ? "Unlock" : "Lock", { locked: !view.locked })) : null,
     mayEdit && index > 0 ? item("Move left", () => moveTo(-1)) : null,
     mayEdit && index < facts.views.length - 1 ? item("Move right", () => moveTo(1)) : null,
     mayEdit ? item("Delete…", () => { dialog.value = "delete"; }, { class: "menu-item danger" }) : null,
@@ -297,6 +288,20 @@ function tab(one, store) {
   ]);
 }
 
+/** Undo and redo, and what became of the last one. */
+const Acts = {
+  setup() {
+    const told = ref({ text: "", isFault: false });
+    history.say = (text, isFault = false) => { told.value = { text, isFault }; };
+    const tool = (label, key, isOn, act) => button(label, act, { class: "small", disabled: !isOn, "aria-keyshortcuts": key });
+    return () => (facts.canWrite || facts.canEditViews ? h("div", { class: "acts" }, [
+      tool("Undo", "Control+Z", history.state.canUndo, () => history.undo()),
+      tool("Redo", "Control+Y", history.state.canRedo, () => history.redo()),
+      h("span", { class: told.value.isFault ? "fault" : "quiet", role: "status" }, told.value.text),
+    ]) : null);
+  },
+};
+
 /** The tab of the shown view is in sight, however many there are before it. */
 const showTab = ({ el }) => el.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 
@@ -312,7 +317,9 @@ export const ViewBar = {
     const problem = ref("");
     /** On a narrow screen the tools are behind a button. */
     const isOpen = ref(false);
-    const hasTools = facts.canEditViews || document.getElementById("table-tools");
+    /** The table has its own tools, and among them those of the acts. */
+    const hasTable = document.getElementById("table-tools") !== null;
+    const hasTools = facts.canEditViews || hasTable;
     watch(isOpen, (value) => document.getElementById("toolbar").classList.toggle("open", value));
     const mayEdit = computed(() => Boolean(facts.canEditViews && props.store.view && (facts.canLock || !props.store.view.locked)));
     async function run(act) {
@@ -326,7 +333,7 @@ export const ViewBar = {
     }
     const change = async (body, done, fail) => {
       try {
-        await props.store.patchView(body);
+        await arrange(props.store, "View settings", body);
         if (body.kind !== facts.view.kind) globalThis.location.reload();
         done();
       } catch (error) {
@@ -349,8 +356,9 @@ export const ViewBar = {
         facts.canEditViews ? h("div", { class: "view-panels" }, [
           ...panels(draft, store, given),
           draft.isChanged ? h("span", { class: "quiet unsaved", role: "status" }, "Unsaved changes") : null,
-          draft.state.undo && !draft.isChanged ? h("span", { class: "quiet", role: "status" }, ["Saved ", h("button", { type: "button", class: "button small subtle", onClick: () => draft.undo() }, "Undo")]) : null,
+          draft.state.isSaved && !draft.isChanged ? h("span", { class: "quiet", role: "status" }, "Saved") : null,
         ]) : null,
+        hasTable ? null : h(Acts),
         isChangedByOthers(store) ? h("p", { class: "notice", role: "status" }, ["Someone else changed this view. ", button("Show changes", () => showTheirs(store), { class: "small" })]) : null,
         problem.value ? h("p", { class: "alert", role: "alert" }, problem.value) : null,
         dialog.value === "new" ? h(ViewDialog, { from: withParts(draft.stored, draft.written), kind: draft.isChanged ? store.view?.kind : "table", onClose: () => { dialog.value = null; } }) : null,

@@ -3,7 +3,7 @@
 
 import { button, Panel } from "./controls.js";
 import { followPointer } from "./drag.js";
-import { ask, call, facts, fieldsByKey, writeRecord } from "./store.js";
+import { ask, call, facts, fieldsByKey, writeRecord, written } from "./store.js";
 import { numberText } from "/pages/words.js";
 import { cardFields, cardValues, colorOf, fieldsAsked, loadPeople, needsPeople, people } from "./values.js";
 import { aggregateName } from "./settings.js";
@@ -191,6 +191,8 @@ class Board {
     const values = from === to ? {} : { [field.key]: valueAfter(record, field, from, to) };
     const operations = new Map([[record.id, values], ...[...positions].filter(([id]) => id !== record.id).map(([id]) => [id, {}])]);
     for (const [id, position] of positions) operations.set(id, { ...operations.get(id), [order.key]: position });
+    const known = new Map([...to.cards, record].map((one) => [one.id, one]));
+    const changes = [...operations].flatMap(([id, data]) => Object.entries(data).map(([key, after]) => ({ id, key, before: known.get(id).data[key] ?? null, after })));
     const changed = (one) => (operations.has(one.id) ? { ...one, data: { ...one.data, ...operations.get(one.id) } } : one);
     if (from !== to) {
       from.cards = from.cards.filter((one) => one.id !== record.id);
@@ -203,6 +205,7 @@ class Board {
       else {
         await call("POST", `/v1/databases/${store.database.id}/records/batch`, { operations: [...operations].map(([recordId, data]) => ({ op: "update", recordId, data })) });
       }
+      written(store, `Move of ${record.title || "Untitled"}`, { changes });
       store.say(`${record.title || "Untitled"} moved to ${to.title}, position ${place + 1}`);
     } catch (error) {
       for (const [column, cards, count] of before) Object.assign(column, { cards, count });
@@ -231,7 +234,8 @@ class Board {
     const last = order && column.cards.map((one) => positionOf(one, order)).filter((one) => one !== null).at(-1);
     const value = column.value === null ? {} : { [field.key]: isMany(field) ? [column.value] : column.value };
     try {
-      await call("POST", `/v1/databases/${store.database.id}/records`, { data: { title, ...value, ...(typeof last === "number" ? { [order.key]: last + 1 } : {}) } });
+      const made = await call("POST", `/v1/databases/${store.database.id}/records`, { data: { title, ...value, ...(typeof last === "number" ? { [order.key]: last + 1 } : {}) } });
+      written(store, "New record", { created: [made.id] });
       await store.reload();
       store.say(`${title} added to ${column.title}`);
     } catch (error) {

@@ -3,7 +3,7 @@
 
 import { clockText, firstOfMonth, monthText, plusDays, plusMonths, stampOf, stampParts, today, valueAt, weekOf, wholeDay } from "./days.js";
 import { followPointer } from "./drag.js";
-import { askAll, call, facts, fieldsByKey, writeRecord } from "./store.js";
+import { askAll, call, facts, fieldsByKey, writeRecord, written } from "./store.js";
 import { cardFields, fieldsAsked, loadPeople, needsPeople, valueOf } from "./values.js";
 
 const { nextTick, ref, shallowReactive, watch } = globalThis.Vue;
@@ -191,6 +191,7 @@ export class Calendar {
     Object.assign(record.data, values);
     try {
       await this.store.during(() => writeRecord(record, values));
+      written(this.store, `Move of ${record.title || "Untitled"}`, { changes: Object.entries(values).map(([key, after]) => ({ id: record.id, key, before: before[key] ?? null, after })) });
       this.store.say(`${record.title || "Untitled"}: ${told}`);
     } catch (error) {
       record.data = before;
@@ -223,7 +224,8 @@ export class Calendar {
     const { store, start } = this;
     try {
       const value = valueAt(start, isMoment(start) && !hasTime && !this.isHourly ? stamp + MORNING : stamp);
-      await call("POST", `/v1/databases/${store.database.id}/records`, { data: { title, [start.key]: value } });
+      const made = await call("POST", `/v1/databases/${store.database.id}/records`, { data: { title, [start.key]: value } });
+      written(store, "New record", { created: [made.id] });
       this.state.adding = null;
       await store.reload();
       store.say(`${title} added on ${wholeDay(dayOf(stamp))}${hasTime ? `, ${clockText(stamp)}` : ""}`);

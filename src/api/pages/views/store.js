@@ -2,6 +2,8 @@
 
 import { act, overview, Refused } from "/pages/client.js";
 import { followDatabase } from "/pages/feed.js";
+import { Edits } from "/pages/grid/edits.js";
+import { History } from "/pages/grid/history.js";
 
 const { reactive, shallowReactive } = globalThis.Vue;
 
@@ -57,6 +59,27 @@ export async function changeView(view, { manifest, ...rest }) {
     }
     return write(theirs);
   }
+}
+
+/** The acts of the page, of whatever part of it; `say` tells what became of one. */
+export const history = new History(() => {});
+
+/** Changes the view as an act: undone, it leaves what others have changed since. */
+export async function arrange(store, label, change) {
+  const names = Object.keys(change.manifest ?? {});
+  const own = Object.keys(change).filter((key) => key !== "manifest");
+  const valueOf = (view, key) => (names.includes(key) ? view.manifest[key] : view[key]) ?? null;
+  const valuesNow = () => Object.fromEntries([...names, ...own].map((key) => [key, valueOf(store.view, key)]));
+  const put = async (values, left) => {
+    const kept = [...names, ...own].filter((key) => !isSame(valueOf(store.view, key), left[key]));
+    const pick = (keys) => Object.fromEntries(keys.filter((key) => !kept.includes(key)).map((key) => [key, values[key]]));
+    await store.patchView({ ...pick(own), ...(names.length > 0 ? { manifest: pick(names) } : {}) });
+    return { kept: kept.length };
+  };
+  const before = valuesNow();
+  await store.patchView(change);
+  const after = valuesNow();
+  history.push({ label, undo: () => put(before, after), redo: () => put(after, before) });
 }
 
 /** The body of a query for the records of a view, as a search in the page narrows them. */
@@ -152,6 +175,25 @@ export function followOthers(store) {
     if (change.hasFields || change.views.size > 0) await readFacts();
     if (change.isUnknown || change.isCounted || change.hasFields || change.ids.size > 0) await store.renew();
   });
+}
+
+/** The records of the page, which are read anew after each act. */
+const unlisted = {
+  call, path: `/v1/databases/${facts.database?.id}/records`, list: [],
+  find: () => undefined, fresh: (id) => call("GET", `/v1/records/${id}`), show() {}, put() {}, insert() {}, remove: () => new Map(),
+};
+const edits = new Edits({ records: unlisted, fieldOf: (key) => fieldsByKey.get(key), names: null, me: facts.me });
+
+/** Takes what was written as an act: undone, it leaves what others have changed since. */
+export function written(store, label, parts) {
+  const act = edits.act(label, parts);
+  const shown = (name) => async () => {
+    edits.known.clear();
+    const told = await act[name]();
+    await store.renew();
+    return told;
+  };
+  history.push({ label, undo: shown("undo"), redo: shown("redo") });
 }
 
 /** Writes values of a record; fields of relations go to their own part. Raises Refused. */

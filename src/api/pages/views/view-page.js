@@ -2,7 +2,7 @@
 
 import { ViewBar } from "./bar.js";
 import { Groups, loadGroups } from "./groups.js";
-import { facts, followOthers, makeStore } from "./store.js";
+import { facts, followOthers, history, makeStore } from "./store.js";
 
 const { createApp, h } = globalThis.Vue;
 
@@ -26,6 +26,7 @@ async function start() {
   const store = part ? makeStore(part.load) : makeStore(loadTable, { renewal: loadGroups });
   const bar = document.getElementById("view-bar");
   createApp({ render: () => h(ViewBar, { store }) }).mount(bar);
+  if (facts.canWrite || facts.canEditViews) history.followKeys();
   // The table arranges its columns in the view, too.
   document.addEventListener("viewkept", ({ detail }) => { store.view = detail; });
   await store.renew();
