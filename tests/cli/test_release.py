@@ -213,7 +213,7 @@ def test_a_missing_program_is_named_with_the_way_to_install_it(
         "from cli.main import main; main()"
     )
     free = [part for name in ("port", "temporal-port", "ui-port") for part in (f"--{name}", "0")]
-    up = ["up", "--state-dir", tmp_path, *free]
+    up = ["up", "--state-dir", str(tmp_path), *free]
     ended = subprocess.run(
         [command.with_name("python"), "-c", hidden, *up],
         check=False,
