@@ -74,8 +74,9 @@ def local(given: Timetable, after: datetime, count: int) -> list[str]:
          ["01 01:30 -0400", "02 01:30 -0500"]),
         ("America/New_York", "2026-10-31T12:00Z", "30 2 * * *",
          ["01 02:30 -0500", "02 02:30 -0500"]),
-        ("America/Havana", "2026-10-31T12:00Z", "0 0 * * *",
-         ["01 00:00 -0400", "02 00:00 -0500"]),
+        # Midnight comes twice. Zone data of 2026 have no such change in that year any more.
+        ("America/Havana", "2025-11-01T12:00Z", "0 0 * * *",
+         ["02 00:00 -0400", "03 00:00 -0500"]),
         # Around the clock, both times of two come, and no pause is longer than the step.
         ("Europe/Berlin", "2026-10-24T23:59Z", "0 * * * *",
          ["25 02:00 +0200", "25 02:00 +0100", "25 03:00 +0100"]),

@@ -89,7 +89,7 @@ def test_an_ended_entry_stays_as_it_is() -> None:
         ("Australia/Lord_Howe", date(2026, 4, 5), 24.5),
         # A day that has no midnight, and one that has two.
         ("Asia/Beirut", date(2026, 3, 29), 23),
-        ("America/Havana", date(2026, 11, 1), 25),
+        ("America/Havana", date(2025, 11, 2), 25),
         ("UTC", date(2026, 3, 29), 24),
     ],
 )
