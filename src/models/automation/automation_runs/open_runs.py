@@ -28,7 +28,7 @@ from models.automation.automations.rules.graph import references as graph_refere
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.expressions.rules.typed_reads import with_key
+from models.core.expressions.rules.typed_reads import with_keys
 from models.core.lifecycle import commands as lifecycle
 from models.core.references.rules import Sought, Subject, UnknownPlaceError, rewritten
 from models.sources.outbound_limits.turns import leave_lines
@@ -355,15 +355,15 @@ async def immovable_runs(
     forms = await references.forms_of(work, actor, sought)
     graphs = await graphs_of_open_runs(work, actor, references.texts_of(sought, forms))
     definitions = await references.definitions_of(work, actor, graphs, forms)
-    found: list[ImmovableRun] = []
+    runs: list[ImmovableRun] = []
     for graph, definition in zip(graphs, definitions, strict=True):
         named = [one for one in definition.references if sought.matches(one.subject)]
         nodes = {one.node for one in named if not one.by_id}
         if nodes and graph.automation_id in automation_ids:
-            rows = await work.rows(_refusing(graph, nodes).limit(most - len(found)))
+            rows = await work.rows(_refusing(graph, nodes).limit(most - len(runs)))
             own = (graph.automation_id, graph.label)
-            found += (ImmovableRun(row.id, *own, row.reason) for row in rows)
-    return found
+            runs += (ImmovableRun(row.id, *own, row.reason) for row in rows)
+    return runs
 
 
 _OTHERS = "has values of another run, of its caller or of a test"
@@ -378,14 +378,14 @@ class _Renaming:
     """A key that becomes another one in the stored values of runs."""
 
     def __init__(self, subject: Subject, new: str, types: graph_references.StoredTypes) -> None:
-        self._names = (subject.id, subject.key, new)
+        self._names = (subject.id, {subject.key: new})
         self._types = types
 
     def payload(self, value: JsonObject) -> JsonObject:
-        return cast("JsonObject", with_key(value, self._types.payload, *self._names))
+        return cast("JsonObject", with_keys(value, self._types.payload, *self._names))
 
     def output(self, node_id: str, value: JsonObject) -> JsonObject:
-        return cast("JsonObject", with_key(value, self._types.output(node_id), *self._names))
+        return cast("JsonObject", with_keys(value, self._types.output(node_id), *self._names))
 
     def options(self, value: JsonObject) -> JsonObject:
         """The options of a run, which may pin outputs."""

@@ -16,6 +16,7 @@ from models.automation.automation_runs.shapes import REDACTED_PATHS, AutomationR
 from models.automation.automation_runs.tables import AutomationRun, automation_run, node_run
 from models.automation.automations import runnable_versions
 from models.automation.automations.queries import AUTOMATION
+from models.automation.automations.references import with_present_keys
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, CostClass, NodeKind, shorten
 from models.automation.automations.rules.planner.plan import Plan
 from models.core.access.rules import Actor
@@ -85,9 +86,19 @@ async def retry(
         ends = (await node_ends(work, run.workspace_id, [run.id])).get(run.id, {})
     planned = plan_retry(run, version, body.from_, ends)
     request = replace(planned.request, run_id=retry_id)
+    if body.version != "original":
+        request = replace(request, payload=await _present_payload(work, run))
     new_id = (await accept(work, actor, planned.version, request)).run_id
     await skip_nodes(work, actor.workspace_id, new_id, planned.reused, outcome="reused")
     return await detail(work, actor, automation_id, new_id)
+
+
+async def _present_payload(work: UnitOfWork, run: rules.RetriedRun) -> JsonObject:
+    """The payload of an earlier run for a version of now, which names fields by their keys of now.
+
+    The original version has the keys of then.
+    """
+    return await with_present_keys(work, run.workspace_id, run.trigger_payload, run.created_at)
 
 
 def require_retriable(run: rules.RetriedRun, begin: Begin) -> None:
@@ -329,6 +340,9 @@ async def _plan(
             continue
         request = replace(
             retry.request,
+            payload=run.trigger_payload
+            if versions.are_original
+            else await _present_payload(work, run),
             run_id=derived_id(terms.operation_id, run.id),
             options={**retry.request.options, OPERATION: str(terms.operation_id)},
             in_bulk=True,
@@ -347,7 +361,7 @@ class _Versions:
     async def of(self, run: rules.RetriedRun) -> RunVersion:
         """The version of a retry. Raises as `retries.retry`."""
         key: tuple[object, ...] = (run.automation_id,)
-        if self._is_original:
+        if self.are_original:
             key = (run.automation_id, run.automation_version_id, run.graph_checksum)
         if key not in self._known:
             try:
@@ -360,12 +374,12 @@ class _Versions:
         return version
 
     @property
-    def _is_original(self) -> bool:
+    def are_original(self) -> bool:
         return not self._terms.published and self._terms.version_id is None
 
     async def _read(self, run: rules.RetriedRun) -> RunVersion:
         work, actor, automation_id = self._work, self._actor, run.automation_id
-        if self._is_original:
+        if self.are_original:
             return await runnable_versions.frozen(work, actor, run)
         if self._terms.version_id is None:
             version = await runnable_versions.published(

@@ -154,6 +154,7 @@ class RetriedRun(RunStatusRow, Protocol):
     options: JsonObject
     attributes: dict[str, str] | None
     start_node_id: str | None
+    created_at: datetime
 
 
 class HeldRun(RunRow, Protocol):

@@ -7,7 +7,8 @@ texts are read.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from datetime import datetime
+from typing import Any, ClassVar, Protocol, cast
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -22,9 +23,38 @@ from models.automation.automations.tables import automation, automation_graph, a
 from models.content.items.joins import live_item_of
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
+from models.core.expressions.rules.typed_reads import KeyOf, ListOf, Struct, record_of, with_keys
 from models.core.references import rules
+from models.data.fields.rows import former_keys
 from models.data.forms.queries import databases_of_forms
 from runtime.database import UnitOfWork
+from runtime.ids import parse_id
+
+
+def payload_type(database: str) -> Struct:
+    """The type of the payload of an event of a database."""
+    return Struct(
+        {
+            **dict.fromkeys(("record", "before"), record_of(database)),
+            "changedKeys": ListOf(KeyOf(database)),
+            "fieldKey": KeyOf(database),
+        }
+    )
+
+
+async def with_present_keys(
+    work: UnitOfWork, workspace_id: Id, payload: JsonObject, since: datetime
+) -> JsonObject:
+    """A payload of this moment, of an event of a database, by the keys that its fields have now."""
+    record = payload.get("record")
+    named = record.get("databaseId") if isinstance(record, dict) else None
+    database = parse_id(named) if isinstance(named, str) else None
+    if database is None:
+        return payload
+    former = await former_keys(work, workspace_id, [database])
+    # At once: a key that one field had may be that of another by now.
+    types, keys = payload_type(str(database)), former[database].at(since)
+    return cast("JsonObject", with_keys(payload, types, str(database), keys))
 
 
 class FoundGraph(Protocol):

@@ -19,6 +19,7 @@ from models.automation.automation_runs.rules import RunSource
 from models.automation.automation_runs.shapes import REDACTED_PATHS, TestRun
 from models.automation.automations import runnable_versions
 from models.automation.automations.queries import visible
+from models.automation.automations.references import with_present_keys
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.inbox import queries as inbox_queries
 from models.automation.inbox.rules import EventOutcome, EventSource, Judgement, KeptEvent
@@ -32,7 +33,7 @@ from runtime.derived_ids import derived_id
 from runtime.errors import DeniedError, NotFoundError, RunError, ValidationError
 from runtime.redaction import redacted_paths
 
-NOT_KEPT = "The payload of the event was too large to keep, and its run was deleted."
+NOT_KEPT = "The payload of the event was too large to keep, and no run has it."
 
 
 class ReplayEvent(Input):
@@ -131,14 +132,17 @@ async def _start(
 
 
 async def _replayed(work: UnitOfWork, event: KeptEvent, automation_id: Id) -> _Replayed:
-    """The payload of a replay. Raises RunError."""
+    """The payload of a replay, by the keys that fields have now. Raises RunError."""
     earlier = await _first_run(work, event, automation_id)
     if earlier is not None:
         # The run of an earlier replay lacks what that one lacked.
         redacted = earlier.options.get(REDACTED_PATHS, ())
-        return _Replayed(earlier.trigger_payload, redacted, earlier)
-    payload = _kept(event)
-    return _Replayed(payload, redacted_paths(payload), None)
+        payload = earlier.trigger_payload
+    else:
+        payload = _kept(event)
+        redacted = redacted_paths(payload)
+    payload = await with_present_keys(work, event.workspace_id, payload, event.received_at)
+    return _Replayed(payload, redacted, earlier)
 
 
 async def _first_run(work: UnitOfWork, event: KeptEvent, automation_id: Id) -> _EventRun | None:

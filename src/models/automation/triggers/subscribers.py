@@ -15,10 +15,11 @@ from models.automation.automation_runs.rules import RunSource
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automations import runnable_versions
 from models.automation.automations.queries import authors_of, item_of_automation
+from models.automation.automations.references import payload_type
 from models.automation.automations.rules.triggers import kinds as trigger_kinds
 from models.automation.inbox.rules import EventOutcome, Judgement
 from models.core.base import Id, JsonObject
-from models.core.expressions.rules.typed_reads import KeyOf, ListOf, Struct, record_of, with_key
+from models.core.expressions.rules.typed_reads import with_keys
 from models.core.references.rules import Subject
 from models.data.fields.rows import find_fields
 from models.data.fields.rules.fields import FieldSpecs
@@ -80,13 +81,7 @@ async def rename_in_queue(work: UnitOfWork, subject: Subject, workspace_id: Id, 
 
     They are locked before any automation, as who dispatches them does. Raises ManyQueuedError.
     """
-    types = Struct(
-        {
-            **dict.fromkeys(("record", "before"), record_of(subject.id)),
-            "changedKeys": ListOf(KeyOf(subject.id)),
-            "fieldKey": KeyOf(subject.id),
-        }
-    )
+    types = payload_type(subject.id)
     events = event_store.trigger_event
     for table, column in (
         (events, events.c.payload),
@@ -108,7 +103,7 @@ async def rename_in_queue(work: UnitOfWork, subject: Subject, workspace_id: Id, 
             raise ManyQueuedError
         for row in queued:
             this = (one == row._mapping[one.name] for one in places)
-            renamed = with_key(row.queued, types, subject.id, subject.key, key)
+            renamed = with_keys(row.queued, types, subject.id, {subject.key: key})
             await work.execute(sa.update(table).where(*this).values({column: renamed}))
 
 

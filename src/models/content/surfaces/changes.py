@@ -49,15 +49,15 @@ async def hold_surface(
 
     Raises `NotFoundError`, `DeniedError` for an actor without the scope.
     """
-    this = sa.select(queries.surface).where(
+    statement = sa.select(queries.surface).where(
         queries.surface.c.workspace_id == actor.workspace_id, queries.surface.c.id == surface_id
     )
-    found = await work.one(this, "surface", of=queries.Surface)
+    found = await work.one(statement, "surface", of=queries.Surface)
     queries.require_scope(actor, found.kind, scope)
     if found.kind == SurfaceKind.DASHBOARD:
         # Its widgets name fields. A rename has the keys before it changes the surface.
         await share_field_keys(work, actor.workspace_id)
-    locked = this.with_for_update(key_share=True)
+    locked = statement.with_for_update(key_share=True)
     return await work.one(locked, "surface", of=queries.Surface)
 
 

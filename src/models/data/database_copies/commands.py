@@ -15,12 +15,7 @@ from typing import Protocol
 import sqlalchemy as sa
 
 from models.content.grants import grant_manage
-from models.content.items.commands import (
-    change_item,
-    check_parent,
-    create_item_for,
-    share_tree,
-)
+from models.content.items import commands as item_commands
 from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import closed_items
 from models.content.items.rules import AccessMode, ItemKind
@@ -124,9 +119,9 @@ async def parent_of_copy(work: UnitOfWork, actor: Actor, source: SourceDatabase)
     Raises `DeniedError` for an actor who may create nothing at the root either.
     """
     try:
-        await check_parent(work, actor, source.parent_item_id)
+        await item_commands.check_parent(work, actor, source.parent_item_id)
     except (NotFoundError, DeniedError):
-        await check_parent(work, actor, None)
+        await item_commands.check_parent(work, actor, None)
         return None
     return source.parent_item_id
 
@@ -206,7 +201,7 @@ async def copy_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> JsonOb
     copy = copying.Copy(job.workspace_id, job.subject_id, job.id)
     step = _Step(**job.progress) if job.progress else None
     if step is None or step.phase == _PUBLISH:
-        await share_tree(work, copy.workspace_id)
+        await item_commands.share_tree(work, copy.workspace_id)
     if step is not None and step.phase == _PUBLISH:
         await field_commands.own_fields(work, copy.workspace_id)
     await field_commands.await_schema(work, copy.source_id)
@@ -458,7 +453,7 @@ async def _create_item(
     one only the actor gets a grant; they may add others.
     """
     parent_id = await parent_of_copy(work, actor, source)
-    item_id = await create_item_for(
+    item_id = await item_commands.create_item_for(
         work,
         actor,
         ItemKind.DATABASE,
@@ -470,7 +465,7 @@ async def _create_item(
     beside = parent_id == source.parent_item_id
     mode = AccessMode(source.access_mode) if beside else AccessMode.RESTRICTED
     look = {"color": source.color, "metadata": source.item_metadata}
-    await change_item(work, actor, item_id, {**look, "access_mode": mode.value})
+    await item_commands.change_item(work, actor, item_id, {**look, "access_mode": mode.value})
     if mode is AccessMode.RESTRICTED:
         await grant_manage(work, actor, item_id)
     return item_id

@@ -24,6 +24,7 @@ from models.data.fields.rules.settings import read_settings
 from models.data.fields.tables import DatabaseField, database, field, removed_field
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError
+from runtime.postgresql.schema import Timestamp
 from runtime.postgresql.statements import PreparedStatement, lock_name
 
 _LOCK_KEY = sa.bindparam("key", type_=sa.BigInteger)
@@ -328,10 +329,19 @@ async def forget_removed(work: UnitOfWork, workspace_id: Id, field_id: Id) -> No
 
 async def write_key(work: UnitOfWork, workspace_id: Id, field_id: Id, key: str) -> None:
     """Give a field another key; its values and what names it are the caller's to change."""
+    # The clock, as the transaction may have waited for writers that are younger than it.
+    until = sa.func.greatest(sa.literal(work.now, Timestamp), sa.func.clock_timestamp())
+    former = sa.func.jsonb_build_array(
+        sa.func.jsonb_build_object("key", field.c.key, "until", until)
+    )
     await work.execute(
         sa.update(field)
         .where(field.c.workspace_id == workspace_id, field.c.id == field_id)
-        .values(key=key, updated_at=next_updated_at(field.c.updated_at, work.now))
+        .values(
+            key=key,
+            former_keys=field.c.former_keys + former,
+            updated_at=next_updated_at(field.c.updated_at, work.now),
+        )
     )
 
 
@@ -409,6 +419,7 @@ FIELDS = BundleKind(
     left_out={
         "index_id": "a side index is built where queries ask for it",
         "index_ready": "as index_id",
+        "former_keys": "the history of records, which has them, stays behind",
     },
     check=_field_problem,
 )

@@ -3,8 +3,10 @@
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any, Protocol, cast
 
@@ -255,6 +257,41 @@ async def fields_by_database(
         )
     )
     return {row.id: read_fields(row.fields) for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class FormerKeys:
+    """The keys that the fields of a database had: each until when, and the key that it is now."""
+
+    present: Collection[str]
+    former: Sequence[tuple[str, datetime, str]] = ()
+
+    def at(self, moment: datetime) -> Mapping[str, str]:
+        """The present key of each field that had another key at a moment, by that key."""
+        keys = {key: now for key, _, now in self.former if key not in self.present}
+        then = sorted((one for one in self.former if one[1] > moment), key=itemgetter(1))
+        keys |= {key: now for key, _, now in reversed(then)}
+        return {key: now for key, now in keys.items() if key != now}
+
+
+async def former_keys(
+    work: UnitOfWork, workspace_id: Id, database_ids: Collection[Id]
+) -> Mapping[Id, FormerKeys]:
+    """The former keys of the fields of each of these databases."""
+    columns = (field.c.database_id, field.c.key, field.c.former_keys)
+    rows = await work.rows(
+        sa.select(*columns).where(
+            field.c.workspace_id == workspace_id, field.c.database_id.in_(sorted(database_ids))
+        )
+    )
+    present: defaultdict[Id, set[str]] = defaultdict(set)
+    former: defaultdict[Id, list[tuple[str, datetime, str]]] = defaultdict(list)
+    for row in rows:
+        present[row.database_id].add(row.key)
+        former[row.database_id] += (
+            (old["key"], datetime.fromisoformat(old["until"]), row.key) for old in row.former_keys
+        )
+    return {id_: FormerKeys(present[id_], former[id_]) for id_ in database_ids}
 
 
 async def field_kind(

@@ -45,7 +45,8 @@ class DatabaseField(SQLModel, table=True):
     """A field; `position` is the interface's `order`, `default_value` the text form of a value.
 
     `index_id` names its entries in the side index, which queries use once `index_ready` is true.
-    A command that changes the values of the field in another way sets it to NULL.
+    A command that changes the values of the field in another way sets it to NULL. `former_keys` are
+    `{key, until}` of the renames of the field, the first one first.
     """
 
     __tablename__ = "field"
@@ -67,6 +68,11 @@ class DatabaseField(SQLModel, table=True):
     position: float
     index_id: Id | None = None
     index_ready: bool = Field(default=False, sa_column_kwargs={"server_default": sa.text("false")})
+    former_keys: list[dict[str, str]] = Field(
+        default_factory=list,
+        sa_type=JSONB,
+        sa_column_kwargs={"server_default": sa.text("'[]'")},
+    )
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
 

@@ -1,7 +1,8 @@
 """The history of a record: its table, written and read."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import sqlalchemy as sa
@@ -124,22 +125,46 @@ def changes_with(unwritten: sa.Select[Any]) -> sa.FromClause:
     return sa.union_all(sa.select(record_change), unwritten).subquery("change")
 
 
+KeysAt = Callable[[datetime], Mapping[str, str]]
+"""Takes a moment; gives the present key of each field that had another key then, by that key."""
+
+
+def with_present_keys(row: ChangeRow, keys_at: KeysAt) -> ChangeRow:
+    """A change by the keys that its fields have now."""
+    keys = keys_at(row.at)
+    if not keys:
+        return row
+
+    def renamed(values: JsonObject | None) -> JsonObject | None:
+        return values and {keys.get(key, key): value for key, value in values.items()}
+
+    omitted = row.omitted_keys and [keys.get(key, key) for key in row.omitted_keys]
+    values = {"before": renamed(row.before), "after": renamed(row.after), "omitted_keys": omitted}
+    return SimpleNamespace(**{**columns_of(row), **values})
+
+
 async def list_changes(
-    work: UnitOfWork, changes: sa.FromClause, workspace_id: Id, record_id: Id, page: PageRequest
+    work: UnitOfWork,
+    changes: sa.FromClause,
+    workspace_id: Id,
+    record_id: Id,
+    page: PageRequest,
+    keys_at: KeysAt,
 ) -> RecordHistory:
     """The changes of a record, newest first."""
     statement = sa.select(changes).where(
         changes.c.workspace_id == workspace_id, changes.c.record_id == record_id
     )
     shown = await page.descending(work, statement, changes.c.id, of=ChangeRow)
-    return RecordHistory(changes=[change_shape(row) for row in shown.items], cursor=shown.cursor)
+    own = [change_shape(with_present_keys(row, keys_at)) for row in shown.items]
+    return RecordHistory(changes=own, cursor=shown.cursor)
 
 
 def change_shape(row: ChangeRow) -> RecordChangeShape:
     """A change on the wire."""
     return RecordChangeShape.model_validate(
         {
-            **columns_of(row),
+            **{name: getattr(row, name, None) for name in RecordChangeShape.model_fields},
             "omitted_keys": row.omitted_keys or [],
             "changed_keys": changed_keys(row.before, row.after, row.omitted_keys),
         }

@@ -17,7 +17,7 @@ from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
 from models.data.fields.commands import await_schema, share_schema
 from models.data.fields.queries import database_level, load_schema, seen_databases
-from models.data.fields.rows import DATABASE, fields_of_each, open_databases
+from models.data.fields.rows import DATABASE, fields_of_each, former_keys, open_databases
 from models.data.fields.rules.fields import TITLE_KEY, FieldSpecs, Schema
 from models.data.record_changes import history as record_change_history
 from models.data.record_changes.history import CHANGE, ChangeRow
@@ -43,8 +43,14 @@ async def list_history(
     `NotFoundError`.
     """
     schema = await load_schema_of(work, actor.workspace_id, record_id)
+    former = await former_keys(work, actor.workspace_id, [schema.database_id])
     history = await record_change_history.list_changes(
-        work, CHANGES_WITH_CREATIONS, actor.workspace_id, record_id, page
+        work,
+        CHANGES_WITH_CREATIONS,
+        actor.workspace_id,
+        record_id,
+        page,
+        former[schema.database_id].at,
     )
     target_ids = {one for each in history.changes for one in _targets(each, schema.fields)}
     seen = await _seen(work, actor, target_ids)
@@ -79,8 +85,16 @@ async def undone_changes(
         .order_by(record_change_history.CHANGE.id)
         .limit(most)
     )
-    fields = await fields_of_each(work, actor.workspace_id, {row.database_id for row in rows})
-    changes = [(row, record_change_history.change_shape(row)) for row in rows]
+    database_ids = {row.database_id for row in rows}
+    fields = await fields_of_each(work, actor.workspace_id, database_ids)
+    former = await former_keys(work, actor.workspace_id, database_ids)
+    present = [
+        record_change_history.with_present_keys(row, former[row.database_id].at) for row in rows
+    ]
+    changes = [
+        (row, record_change_history.change_shape(own))
+        for row, own in zip(rows, present, strict=True)
+    ]
     targets = (_targets(change, fields[row.database_id]) for row, change in changes)
     visible_ids = await _seen(work, actor, set().union(*targets))
     return [
@@ -285,7 +299,8 @@ class Reverting:
     async def _plans(
         self, work: UnitOfWork, schema: Schema, rows: Mapping[Id, StoredRecord]
     ) -> Mapping[Id, reverts.RecordRevert]:
-        changes, too_many = await self._changes(work, rows)
+        former = await former_keys(work, self.actor.workspace_id, [schema.database_id])
+        changes, too_many = await self._changes(work, rows, former[schema.database_id].at)
         prior = await self._prior(work, changes)
         visible = await self._seen_relations(work, schema)
         keys = [key for key in _written_keys(changes.values()) if key in visible]
@@ -304,7 +319,7 @@ class Reverting:
         return plans | dict.fromkeys(too_many, reverts.RecordRevert(None, {}, None, (conflict,)))
 
     async def _changes(
-        self, work: UnitOfWork, rows: Collection[Id]
+        self, work: UnitOfWork, rows: Collection[Id], keys_at: record_change_history.KeysAt
     ) -> tuple[Mapping[Id, Sequence[ChangeRow]], Collection[Id]]:
         """The changes of records from the first to revert, and the records with too many."""
         of_rows = (
@@ -326,7 +341,8 @@ class Reverting:
         for record_id, own in groupby(history, key=lambda change: change.record_id):
             later = list(dropwhile(lambda change: not self.cause.wrote(change), own))
             if later:
-                changes[record_id] = later
+                present = [record_change_history.with_present_keys(one, keys_at) for one in later]
+                changes[record_id] = present
         if len(history) < MAX_CHANGES:
             return changes, ()
         last = history[-1].record_id

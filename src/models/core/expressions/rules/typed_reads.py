@@ -80,20 +80,20 @@ def element_of(value: ValueType) -> ValueType:
     return value.element if isinstance(value, ListOf) else None
 
 
-def with_key(value: object, of: ValueType, database: str, key: str, new: str) -> object:
-    """A value of this type in which a field of a database has another key."""
+def with_keys(value: object, of: ValueType, database: str, keys: Mapping[str, str]) -> object:
+    """A value of this type in which fields of a database have other keys."""
     match of:
         case Struct() if isinstance(value, dict):
             return {
-                name: with_key(item, of.members.get(name), database, key, new)
+                name: with_keys(item, of.members.get(name), database, keys)
                 for name, item in value.items()
             }
         case ListOf() if isinstance(value, list):
-            return [with_key(item, of.element, database, key, new) for item in value]
+            return [with_keys(item, of.element, database, keys) for item in value]
         case FieldsOf() if of.database == database and isinstance(value, dict):
-            return {new if name == key else name: item for name, item in value.items()}
-        case KeyOf() if of.database == database and value == key:
-            return new
+            return {keys.get(name, name): item for name, item in value.items()}
+        case KeyOf() if of.database == database and isinstance(value, str):
+            return keys.get(value, value)
     return value
 
 

@@ -14,7 +14,7 @@ from models.core.expressions.rules.typed_reads import (
     reads_of,
     record_of,
     renamed_in,
-    with_key,
+    with_keys,
 )
 
 RECORD = {"id": "1", "title": "A", "data": {"price": 7, "name": "price"}}
@@ -41,12 +41,12 @@ RENAMED = {"id": "1", "title": "A", "data": {"cost": 7, "name": "price"}}
     ],
 )
 def test_a_field_has_another_key(of: ValueType, value: Any, renamed: Any) -> None:
-    assert with_key(value, of, "db", "price", "cost") == renamed
+    assert with_keys(value, of, "db", {"price": "cost"}) == renamed
 
 
 def test_the_order_of_keys_stays() -> None:
     fields = {"first": 1, "price": 2, "last": 3}
-    renamed = with_key(fields, FieldsOf("db"), "db", "price", "cost")
+    renamed = with_keys(fields, FieldsOf("db"), "db", {"price": "cost"})
     assert isinstance(renamed, dict)
     assert list(renamed) == ["first", "cost", "last"]
 
