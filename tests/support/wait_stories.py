@@ -6,8 +6,12 @@ from functools import partial
 
 from models.automation.automation_runs.calls import called_run_id
 from models.core.base import Id
+from models.data.databases.shapes import RenameField
+from models.data.fields.queries import load_catalog
+from models.workspace.impact.fields import rename_field
 from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.engine import Engine, Json, by_node, graph, node
+from tests.support.triggers import Listening
 from tests.support.waits import approval, event, held, resume, waiting
 
 
@@ -30,6 +34,26 @@ async def approved(engine: Engine) -> str:
     content = approval(engine.actor, allowSelf=True, timeoutSeconds=600)
     place = await waiting(engine, content)
     await resume(engine, place, "ask", decision="approved")
+    return _workflow(place)
+
+
+async def moved(engine: Engine) -> str:
+    """An approval during which a field that the next node names is renamed."""
+    goods = await Listening.within(engine.database, engine.actor)
+    await goods.create("A", price=7)
+    content = approval(engine.actor, allowSelf=True, timeoutSeconds=600)
+    query = {"filter": {"field": "price", "op": "gt", "value": 5}}
+    content["nodes"].append(node("read", "query_records", databaseId=str(goods.table), query=query))
+    content["edges"].append({"from": "ask", "to": "read", "outcome": "approved"})
+    place = await waiting(engine, content)
+    async with engine.database.transaction() as work:
+        catalog = await load_catalog(work, engine.actor.workspace_id, [goods.table])
+        field_id = catalog[goods.table]["price"].id
+        body = RenameField(key="cost", rewrite=True)
+        await rename_field(work, engine.actor, goods.table, field_id, body)
+    await resume(engine, place, "ask", decision="approved")
+    run = await engine.ended(*place)
+    assert by_node(run)["read"].output["records"][0]["data"]["cost"] == 7
     return _workflow(place)
 
 
@@ -116,6 +140,7 @@ async def cancelled_while_called(engine: Engine) -> str:
 
 WAIT_STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     "approval": approved,
+    "approval-of-a-moved-run": moved,
     "event": resumed,
     "event-out-of-time": out_of_time,
     "event-early": resumed_early,
