@@ -1,4 +1,4 @@
-"""Every key of a view that can name a field is found by impact, and renamed with the field."""
+"""Every key of a view that can name a field, and defaults that name options, are found."""
 
 import json
 from typing import Any
@@ -73,3 +73,19 @@ async def test_the_colors_of_a_query_are_found(client: Client, space: Space) -> 
     assert ("automation", "read", "config.query.colors.0.filter.not.field", "read", True) in places(
         answer
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "default"),
+    [("select", "open"), ("select", "Open"), ("multi_select", '["done", "Open"]')],
+)
+async def test_an_option_that_is_a_default_is_found(
+    client: Client, space: Space, kind: str, default: str
+) -> None:
+    options = [{"name": "Open"}, {"name": "Done"}, {"name": "Late"}]
+    field = {"label": "Status", "kind": kind, "options": options, "defaultValue": default}
+    made = await make_database(client, space, field)
+    question = {"kind": "option", "id": field_of(made, "status")["id"]}
+    answer = await ask(client, space, **question, key="open")
+    assert places(answer) == {("field", None, "defaultValue", "read", True)}
+    assert (await ask(client, space, **question, key="late"))["total"] == 0

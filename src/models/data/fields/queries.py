@@ -1,5 +1,6 @@
 """Reading databases and their fields, and checking what their settings refer to."""
 
+import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -389,6 +390,17 @@ def field_references(
                 yield from _button_references(database, binding, "bindings", name, "value")
 
 
+def _default_references(database: str, spec: FieldSpec) -> Iterator[rules.Reference]:
+    """The options that the default of a field names, by their keys or their names."""
+    text = spec.default or ""
+    listed = json.loads(text) if spec.kind is FieldKind.MULTI_SELECT and text else [text]
+    named = {str(one).casefold() for one in listed}
+    for option in spec.options:
+        if named & {option.key.casefold(), option.name.casefold()}:
+            subject = rules.Subject(rules.SubjectKind.OPTION, database, spec.key, option.key)
+            yield rules.Reference(subject=subject, place=("defaultValue",))
+
+
 def _formula_references(database: str, expression: str) -> Iterator[rules.Reference]:
     reads = reads_of(expression, {"record": FieldsOf(database)})
     for reference in rules.text_references(reads, "expression"):
@@ -434,9 +446,10 @@ async def _fields(
             item_id=placed[database_id].item_id,
             database_id=database_id,
             document={"settings": spec.settings},
-            references=list(
-                rules.below(field_references(str(database_id), spec, catalog), "settings")
-            ),
+            references=[
+                *rules.below(field_references(str(database_id), spec, catalog), "settings"),
+                *_default_references(str(database_id), spec),
+            ],
         )
         for database_id, fields in catalog.items()
         if database_id in placed
