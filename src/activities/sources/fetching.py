@@ -108,7 +108,7 @@ async def fetch_pages(
         response = await _fetch(source, state, page, path)
         if response.status == NOT_MODIFIED:
             return Fetched(next=None, unchanged=True)
-        if response.status in requests.BEYOND_THE_END:
+        if requests.is_beyond(page, response.status):
             return replace(state, next=None)
         before, state = state, await _after(source, state, page, response, path)
         if state is before:
@@ -143,11 +143,11 @@ async def _after(
     following, content = None, requests.PageFound(0, None)
     if source.paginated:
         content = await _found(source, path, state.json_path)
-        following = requests.next_page(source.config, page, response, content)
+        following = requests.next_page(source.config, page, response, content, state.rows)
         # A cursor tells by itself that it advances, even between pages of equal rows.
         is_told = source.config["pagination"]["type"] == "cursor"
         repeated = bool(content.rows) and content.digest == state.digest and not is_told
-        if repeated and "short" in page:
+        if repeated and requests.may_be_beyond(page):
             return state
         _check_progress(state, page, following, repeated=repeated)
         _check_page(state, content)
@@ -224,7 +224,7 @@ async def _fetch(
             raise requests.problem_of(error) from error
     if response.status == NOT_MODIFIED and conditions:
         return response
-    if response.status in requests.BEYOND_THE_END and "short" in page:
+    if requests.is_beyond(page, response.status):
         return response
     requests.check_status(response)
     # Rows are shown to members who may not see the credentials.

@@ -75,14 +75,15 @@ class Reading:
 
     async def inspect(
         self, request: reading_process.Inspect
-    ) -> tuple[int, Any, list[str], str | None, str]:
+    ) -> tuple[int, Any, list[str], str | None, str, int | None]:
         """The facts of a page of JSON, as `inspect_page` gives them.
 
         Raises SourceProblem.
         """
         await self._ask(request)
-        rows, cursor, columns, json_path, digest = from_json((await self._answer())[1:])
-        return rows, cursor, columns, json_path, digest
+        facts = from_json((await self._answer())[1:])
+        rows, cursor, columns, json_path, digest, stated = facts
+        return rows, cursor, columns, json_path, digest, stated
 
     async def fill(self, request: reading_process.Fill, stage: Stage) -> dict[str, Any]:
         """Stage the rows as values of fields, batch by batch.
@@ -172,7 +173,7 @@ async def reading(
 
 async def page_of(
     path: Path, options: ReadOptions, request: reading_process.Inspect
-) -> tuple[int, Any, list[str], str | None, str]:
+) -> tuple[int, Any, list[str], str | None, str, int | None]:
     """The facts of a page of JSON, as `inspect_page` gives them.
 
     Raises SourceProblem.

@@ -98,8 +98,22 @@ def check_status(response: messages.OutboundResponse) -> None:
     raise SourceProblem(kind, message, final=not response.retryable, retry_after=wait)
 
 
-BEYOND_THE_END = frozenset({400, 404, 410, 416, 422})
+_BEYOND_THE_END = frozenset({400, 404, 410, 416, 422})
 """The statuses by which servers refuse a page that they do not have."""
+
+
+def may_be_beyond(page: JsonObject) -> bool:
+    """True for a page that the server need not have."""
+    return "short" in page or "whole" in page
+
+
+def is_beyond(page: JsonObject, status: int) -> bool:
+    """True for the answer of a server that does not have the page."""
+    if may_be_beyond(page) and status in _BEYOND_THE_END:
+        return True
+    # No row is missing: a server that fails where it has none says nothing more.
+    return "whole" in page and status == 500
+
 
 _SEPARATED = re.compile(r"[\s,]*")
 _VALUE = r'"(?:[^"\\]|\\.)*"|[^\s;,"]*'
@@ -145,7 +159,8 @@ class PageFound:
     """The facts about a page that was fetched: its rows, and the place of the next page.
 
     `json_path` is where the page has its rows, if it has a list of them; `digest` is that of the
-    rows, since what stands around them may change with each request.
+    rows, since what stands around them may change with each request. `stated` is the number of the
+    rows of all pages, if the page has a member of such a name.
     """
 
     rows: int
@@ -153,6 +168,7 @@ class PageFound:
     columns: Sequence[str] = ()
     json_path: str | None = None
     digest: str = ""
+    stated: int | None = None
 
 
 _OF_ALL = re.compile(r"(?!bytes\b)[a-z-]+\s+\S+/([0-9]{1,12})", re.IGNORECASE)
@@ -181,11 +197,16 @@ def first_page(config: JsonObject) -> JsonObject:
 
 
 def next_page(
-    config: JsonObject, page: JsonObject, response: messages.OutboundResponse, content: PageFound
+    config: JsonObject,
+    page: JsonObject,
+    response: messages.OutboundResponse,
+    content: PageFound,
+    before: int,
 ) -> JsonObject | None:
     """The parameters that ask for the next page; None after the last one.
 
-    Behind a page with fewer rows than a page may have, `short` says that there may be none. Raises
+    Behind a page with fewer rows than a page may have, `short` says that there may be none; `whole`
+    says so behind all rows that are stated, with the number `before` this page. Raises
     SourceProblem for a server that sends elsewhere.
     """
     pagination = config.get("pagination") or {"type": "none"}
@@ -193,15 +214,27 @@ def next_page(
     match pagination["type"]:
         case "page" | "offset" if content.rows:
             step = 1 if pagination["type"] == "page" else content.rows
-            is_short = content.rows < (pagination.get("pageSize") or 0)
-            following = {"query": {param: str(_number(page, param) + step)}}
-            return {**following, "short": True} if is_short else following
+            following: JsonObject = {"query": {param: str(_number(page, param) + step)}}
+            if content.rows < (pagination.get("pageSize") or 0):
+                following["short"] = True
+            if _is_whole(response, content, before):
+                following["whole"] = True
+            return following
         case "cursor" if content.cursor not in (None, "", False):
             return {"query": {param: str(content.cursor)}}
         case "link_header":
             url = linked(response.headers.get("link", ""), "next", response.final_url)
             return None if url is None else {"url": _on_origin(url, config["url"])}
     return None
+
+
+def _is_whole(response: messages.OutboundResponse, content: PageFound, before: int) -> bool:
+    """True when as many rows have come as the server states.
+
+    A member may count the rows of its own page, which the first page cannot tell.
+    """
+    rows = before + content.rows
+    return stated_total(response.headers) == rows or (before > 0 and content.stated == rows)
 
 
 def _number(asked: JsonObject, param: object) -> int:

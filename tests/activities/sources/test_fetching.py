@@ -225,6 +225,38 @@ async def test_a_page_that_is_refused_behind_a_full_one_fails(fetch: Fetcher, st
     await fetch.problem(reply(status), **pages)
 
 
+@pytest.mark.parametrize("status", [400, 404, 410, 416, 422, 500])
+@pytest.mark.parametrize("kind", ["page", "offset"])
+@pytest.mark.parametrize("stating", ["header", "member"])
+async def test_a_refusal_behind_all_rows_that_are_stated_is_the_end(
+    fetch: Fetcher, stating: str, kind: str, status: int
+) -> None:
+    def page(*numbers: int) -> bytes:
+        found = [{"n": number} for number in numbers]
+        if stating == "header":
+            return reply(200, found, type_="application/json", x_wp_total="4")
+        return reply(200, {"items": found, "meta": {"total": 4}})
+
+    pages: Json = {"pagination": {"type": kind, "param": "p", "pageSize": 2}}
+    assert numbers(await fetch(page(1, 2), page(3, 4), reply(status), **pages)) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 503])
+async def test_other_errors_behind_all_rows_fail(fetch: Fetcher, status: int) -> None:
+    pages: Json = {"pagination": {"type": "page", "param": "p", "pageSize": 2}}
+    whole = reply(200, [{"n": 1}, {"n": 2}], type_="application/json", x_total_count="2")
+    assert f"{status}" in (await fetch.problem(whole, reply(status), **pages)).message
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+async def test_a_member_that_may_count_its_own_page_ends_nothing(
+    fetch: Fetcher, count: int
+) -> None:
+    page = reply(200, {"count": count, "items": [{"n": 1}, {"n": 2}]})
+    pages: Json = {"pagination": {"type": "page", "param": "p", "pageSize": 2}}
+    await fetch.problem(page, reply(404), **pages)
+
+
 def enveloped(at: int, *numbers: int) -> bytes:
     return reply(200, {"at": at, "rows": [{"n": number} for number in numbers]})
 

@@ -105,20 +105,21 @@ def _plain(name: str) -> str:
 
 def inspect_page(
     page: Path, options: ReadOptions, cursor_path: str | None, columns: Sequence[str]
-) -> tuple[int, str | int | float | None, list[str], str | None, str]:
+) -> tuple[int, str | int | float | None, list[str], str | None, str, int | None]:
     """The facts of a page: the number of its rows, its cursor, and the columns that it has.
 
-    The path to the rows and their digest follow. Raises SourceProblem.
+    The path to the rows, their digest, and the stated number of all rows follow. Raises
+    SourceProblem.
     """
     if options.format is TableFormat.NDJSON:
         count, present = _surveyed(_lines(page, options), columns)
         with page.open("rb") as file:
-            return count, None, present, None, hashlib.file_digest(file, "sha256").hexdigest()
+            return count, None, present, None, hashlib.file_digest(file, "sha256").hexdigest(), None
     value = _whole(page, options)
     rows, json_path = rows_in(value, options)
     count, present = _surveyed(rows, columns)
     digest = hashlib.sha256(to_json(rows)).hexdigest()
-    return count, _cursor(value, cursor_path), present, json_path, digest
+    return count, _cursor(value, cursor_path), present, json_path, digest, stated_total(value)
 
 
 def _cursor(value: JsonValue, path: str | None) -> str | int | float | None:
