@@ -1,8 +1,9 @@
 """Columns converted at once give what their cells give one by one."""
 
 import math
+import unicodedata
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import pytest
@@ -13,7 +14,13 @@ from models.data.fields.rules.fields import FieldKind, FieldSpec, Option
 from models.data.fields.rules.value_conversion import LOST
 from models.data.records.rules.values import GrowingField
 from models.sources.tabular.rules.cells import Amount, Percent, cell
-from models.sources.tabular.rules.conversion import column_converter, converter, growing
+from models.sources.tabular.rules.conversion import (
+    ConvertedRow,
+    StagedLines,
+    column_converter,
+    converter,
+    growing,
+)
 from models.sources.tabular.rules.formats import Conventions
 
 KINDS = (
@@ -141,3 +148,19 @@ def test_a_cell_names_options_and_makes_new_ones(given: Any, single: Any, severa
 
     assert convert(FieldKind.SELECT) == single
     assert convert(FieldKind.MULTI_SELECT) == several
+
+
+@given(
+    st.lists(st.text(st.sampled_from("ae\u0301\u00e9\u212b\u00c5\uac00\u1100\u1161")), min_size=1)
+)
+def test_keys_in_other_normal_forms_are_the_same(keys: list[str]) -> None:
+    lines = StagedLines(UUID(int=0), ["key", "title"])
+
+    def identity(form: Literal["NFC", "NFD"], texts: list[str]) -> bytes:
+        written = [unicodedata.normalize(form, text) for text in texts]
+        row = ConvertedRow(written[0], {"key": written[-1], "form": form})
+        # Behind the columns of the run, the position and the row, each with its length.
+        return lines.line(0, 1, row)[50:82]
+
+    assert identity("NFC", keys) == identity("NFD", keys)
+    assert identity("NFC", keys) != identity("NFC", [f"{key}a" for key in keys])

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -529,7 +530,11 @@ class StagedLines:
         return b"".join(parts)
 
     def _identity(self, row: ConvertedRow) -> bytes:
+        """The digest of the keys: `é` is the same as one sign and as two (Unicode, 3.7)."""
         values: list[Any] = [
             row.title if key == field_specs.TITLE_KEY else row.data.get(key) for key in self.keys
         ]
-        return hashlib.sha256(to_json(values)).digest()
+        written = to_json(values)
+        if not written.isascii():
+            written = unicodedata.normalize("NFC", written.decode()).encode()
+        return hashlib.sha256(written).digest()
