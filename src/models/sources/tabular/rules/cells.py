@@ -106,15 +106,15 @@ class CodeFormat:
 
         A code is no number: 00123 and 123 are not the same.
         """
-        whole = number(float(value))
-        if not isinstance(whole, int):
-            return whole
+        integer = number(float(value))
+        if not isinstance(integer, int):
+            return integer
         first, *others, last = self.signs
-        digits = f"{abs(whole):0{len(self.signs) - 1}}"
+        digits = f"{abs(integer):0{len(self.signs) - 1}}"
         more = len(digits) - len(others)
         pairs = zip(others, digits[more:], strict=True)
         shown = first + digits[:more] + "".join(sign + digit for sign, digit in pairs) + last
-        return f"-{shown}" if whole < 0 else shown
+        return f"-{shown}" if integer < 0 else shown
 
 
 def shown_cell(value: Cell) -> JsonValue:
