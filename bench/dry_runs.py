@@ -73,12 +73,7 @@ async def _writes(platform: Platform, most_rounds: int) -> Mapping[str, Write]:
     draft = await platform.post(platform.automations, {"label": "Draft", "graph": ONE_QUICK})
     running = await platform.publish("Started", THREE_QUICK)
     # The requests that are tried leave theirs, so there are more than enough.
-    wanted = 2 * (most_rounds + 1) * SINGLE
-    doomed = [
-        record_id
-        for _ in range(wanted // BATCH + 1)
-        for record_id in await _add_all(platform, f"{database}/records/batch", batch)
-    ]
+    doomed = await _add_all(platform, database, batch, 2 * (most_rounds + 1) * SINGLE)
 
     def title() -> dict[str, Any]:
         return {"title": f"Number {next(numbers)}"}
@@ -116,6 +111,12 @@ def _record(number: int) -> dict[str, Any]:
     return {"title": f"Record {number}", "data": values_of(number)}
 
 
-async def _add_all(platform: Platform, path: str, batch: dict[str, Any]) -> list[str]:
-    """The ids of the records of a batch."""
-    return [one["id"] for one in (await platform.post(path, batch))["records"]]
+async def _add_all(
+    platform: Platform, database: str, batch: dict[str, Any], wanted: int
+) -> list[str]:
+    """The ids of more than `wanted` new records."""
+    ids: list[str] = []
+    while len(ids) <= wanted:
+        made = await platform.post(f"{database}/records/batch", batch)
+        ids += [one["id"] for one in made["records"]]
+    return ids

@@ -100,9 +100,9 @@ def test_files_and_functions_are_short() -> None:
     assert {*map(named, long), *long_functions(files())} == EXEMPT.keys()
 
 
-def test_functions_of_tests_are_short() -> None:
-    tests = (ROOT / "tests").rglob("*.py")
-    assert list(long_functions(tests)) == []
+def test_functions_of_tests_and_benchmarks_are_short() -> None:
+    for folder in ("tests", "bench"):
+        assert list(long_functions((ROOT / folder).rglob("*.py"))) == []
 
 
 def long_imports(paths: Iterable[Path]) -> Iterator[str]:
