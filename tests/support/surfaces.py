@@ -14,6 +14,7 @@ from models.content.surfaces.rules.contents import SurfaceKind
 from models.core.access.rules import Level
 from models.data.forms.commands import create_form
 from runtime.ids import new_id
+from tests.support.client import Client
 from tests.support.spaces import Space
 
 
@@ -78,3 +79,24 @@ async def grant(space: Space, item_id: UUID, user_id: UUID, level: Level) -> Non
                 updated_at=work.now,
             )
         )
+
+
+def words(text: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "paragraph", "content": {"text": [{"text": text}]}, **more}
+
+
+def plain(blocks: list[dict[str, Any]]) -> list[Any]:
+    """Texts or kinds of blocks, with those of what is nested in them."""
+    return [
+        [
+            block["content"]["text"][0]["text"] if block["content"].get("text") else block["kind"],
+            *([plain(block["children"])] if block["children"] else []),
+        ]
+        for block in blocks
+    ]
+
+
+async def put(client: Client, placed: Placed, blocks: list[dict[str, Any]], **more: Any) -> Any:
+    answer = await client.put(placed.path, json={"blocks": blocks, **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["data"]
