@@ -98,7 +98,7 @@ class CodeFormat:
 
     @classmethod
     def of_digits(cls, least: int) -> Self:
-        """The format `00000` of so many digits at least."""
+        """The format `00000` of at least this number of digits."""
         return cls(("",) * (least + 1))
 
     def shown(self, value: float) -> str | int | float:
