@@ -40,7 +40,15 @@ def reported() -> Iterator[None]:
         yield
     except EXPLAINED as error:
         complain(str(error))
-        raise typer.Exit(1) from None
+    except Exception as error:
+        from cli.database_problems import sentence_of
+
+        if (sentence := sentence_of(error)) is None:
+            raise
+        complain(sentence)
+    else:
+        return
+    raise typer.Exit(1) from None
 
 
 def terminal() -> Console:

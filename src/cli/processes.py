@@ -181,8 +181,6 @@ def migrate(
     first_key: Annotated[bool, typer.Option("--first-key", hidden=True)] = False,
 ) -> None:
     """Migrate the database at DATABASE_URL. Safe to run concurrently."""
-    from sqlalchemy.exc import OperationalError
-
     from models.migrations.runner import UnknownRevisionError, current, upgrade
 
     with reported():
@@ -193,9 +191,6 @@ def migrate(
         url = settings.database_url.get_secret_value()
         try:
             upgrade(url)
-        except OperationalError as error:
-            reason = str(error.orig).strip().splitlines()[0]
-            raise StartError(f"The database at DATABASE_URL cannot be used: {reason}.") from None
         except UnknownRevisionError as error:
             raise StartError(str(error)) from None
         typer.echo(f"The database is at revision {current(url)}.")

@@ -166,6 +166,7 @@ async def _rotate(settings: Settings, *, check: bool, forget_lost: bool) -> Stan
     from sqlalchemy.exc import DBAPIError
 
     import models.tables  # noqa: F401  # every table with sealed values
+    from cli.database_problems import sentence_of
     from models.core.secret_keys import (
         WrongSecretKeyError,
         forget_lost_keys,
@@ -190,8 +191,9 @@ async def _rotate(settings: Settings, *, check: bool, forget_lost: bool) -> Stan
         raise StartError(f"{error.message} {error.keys}") from None
     except (psycopg.Error, DBAPIError) as error:
         cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        problem = sentence_of(error) or f"Database error: {cause}."
         raise StartError(
-            f"Database error: {cause}. Progress is kept. Run the command again to continue."
+            f"{problem} Progress is kept. Run the command again to continue."
         ) from None
 
 

@@ -42,6 +42,7 @@ from activities.schedules import Schedules
 from activities.suspects import SuspectInterceptor, Suspects
 from activities.turns import OutsideTurnInterceptor, OutsideTurns, SlotShareInterceptor
 from cli import shutdown
+from cli.console import StartError
 from cli.deploy.versioning import WorkerVersion, promote_at_start
 from cli.polling import require_polling
 from cli.quarantine.process import QuarantineProcess
@@ -456,7 +457,13 @@ def metrics_served(
         address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         daemon_threads = True
 
-    server = Server((host, int(port)), Handler)
+    try:
+        server = Server((host, int(port)), Handler)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno is not None else str(error)
+        raise StartError(
+            f"WORKSPACE_WORKER_METRICS_ADDRESS {address} cannot be used: {reason}."
+        ) from None
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield

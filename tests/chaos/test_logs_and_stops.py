@@ -206,6 +206,22 @@ async def test_a_process_without_postgresql_obeys(
     process.lines()
 
 
+@pytest.mark.parametrize("variable", ["DATABASE_URL", "WORKSPACE_WORKER_METRICS_ADDRESS"])
+async def test_an_address_that_a_worker_cannot_use_is_reported_in_one_sentence(
+    start: Start, variable: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        values = {
+            "DATABASE_URL": f"postgresql://{NOWHERE}/none",
+            "WORKSPACE_WORKER_METRICS_ADDRESS": f"127.0.0.1:{taken.getsockname()[1]}",
+        }
+        worker = start("worker", **{variable: values[variable]})
+        assert await worker.forked.ended() == 1
+    [line] = [line for line in worker.lines() if "cannot be used" in line["event"]]
+    assert variable in line["event"]
+    assert '"stack"' not in worker.text()
+
+
 @pytest.mark.long
 async def test_a_worker_serves_the_metrics_of_its_process_and_of_its_sdk(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -57,6 +57,7 @@ def test_objects_are_kept_in_the_state_directory(monkeypatch: pytest.MonkeyPatch
             "set WORKSPACE_OIDC_AUDIENCE and WORKSPACE_OIDC_JWKS",
         ),
         ("DATABASE_URL", "postgresql://u:p%zz@h/d", "Fix DATABASE_URL: must be a libpq URL"),
+        ("TEMPORAL_ADDRESS", "temporal", "Fix TEMPORAL_ADDRESS: 'temporal' is not host:port"),
         ("WORKSPACE_LOG_FORMAT", "xml", "Fix WORKSPACE_LOG_FORMAT: must be 'json' or"),
         ("WORKSPACE_BODY_LIMIT", "many", "Fix WORKSPACE_BODY_LIMIT: must be a whole number."),
         ("WORKSPACE_TRASH_DAYS", "29", "Fix WORKSPACE_TRASH_DAYS: must be at least 30."),

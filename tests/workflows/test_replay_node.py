@@ -413,7 +413,7 @@ async def test_the_debugger_stops_in_the_code_of_the_node(
     assert "raise problem" in out
     assert "not reached" in out
     away = await command("postgresql://127.0.0.1:1/none", settings, *earlier)
-    assert (away[0], "Can't reach PostgreSQL" in away[2]) == (2, True)
+    assert (away[0], "DATABASE_URL cannot be used" in away[2]) == (2, True)
     exit_code, _, err = await command(database_url, settings, *arguments, keys="q\n")
     assert exit_code == 1
     assert "Interrupted" in err

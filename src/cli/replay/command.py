@@ -117,11 +117,7 @@ def _check(node: str | None, options: "Options", *, is_one_run: bool) -> None:
 
 
 def _reexecute(state_dir: Path, run: str, node: str, options: "Options") -> bool:
-    from sqlalchemy.exc import OperationalError
-
-    from activities.database_errors import is_away
     from cli.replay.divergence import print_reexecution
-    from cli.replay.histories import HistoryUnavailableError
     from cli.replay.reexecution import DebuggerLeft, Request, reexecute
     from cli.supervisor.state import StateDir
     from runtime.configuration.settings import load_settings
@@ -135,11 +131,6 @@ def _reexecute(state_dir: Path, run: str, node: str, options: "Options") -> bool
     configure_logging("console", "ERROR")
     try:
         once = asyncio.run(reexecute(settings, Request(run_id, node, options)))
-    except OperationalError as error:
-        if not is_away(error):
-            raise
-        message = "Can't reach PostgreSQL. Check DATABASE_URL, and that PostgreSQL is running."
-        raise HistoryUnavailableError(message) from None
     except DebuggerLeft:
         complain("Interrupted. No result.")
         return False

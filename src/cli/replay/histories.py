@@ -15,9 +15,10 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.console import complain
+from cli.console import EXPLAINED, complain
+from cli.database_problems import sentence_of
 from runtime.clock import utc_now
-from runtime.configuration.settings import SettingsError, TemporalSettings, load_temporal_settings
+from runtime.configuration.settings import TemporalSettings, load_temporal_settings
 from runtime.ids import parse_id
 from runtime.temporal.client import connect
 from runtime.temporal.workflow_kinds import WorkflowKind
@@ -198,10 +199,14 @@ def reported_errors() -> Iterator[None]:
     """Say why there is no history to judge, and exit with code 2."""
     try:
         yield
-    except (HistoryUnavailableError, SettingsError, ConnectionError) as error:
+    except (HistoryUnavailableError, *EXPLAINED) as error:
         complain(str(error))
     except RPCError as error:
         complain(f"Temporal refused the request: {error.message}")
+    except Exception as error:
+        if (sentence := sentence_of(error)) is None:
+            raise
+        complain(sentence)
     else:
         return
     raise typer.Exit(UNAVAILABLE) from None

@@ -42,6 +42,12 @@ class TemporalSettings(sections.DeploymentSettings):
     temporal_namespace: str = Field(default="default", validation_alias="TEMPORAL_NAMESPACE")
     temporal_ui_url: str | None = None
 
+    @field_validator("temporal_address")
+    @classmethod
+    def _is_listener(cls, value: str) -> str:
+        Listener.parse(value)
+        return value
+
 
 class Settings(
     sections.IdentitySettings, sections.PushSettings, sections.RateSettings, TemporalSettings
