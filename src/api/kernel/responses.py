@@ -98,7 +98,11 @@ def as_refusal(error: Exception) -> errors.PlatformError:
         _log.error("disk_full", **describe(error))
         return errors.StorageFullError("service")
     if isinstance(error, _UNREACHABLE):
-        _log.warning("database_unavailable", **describe(error))
+        facts = describe(error)
+        if facts.get("sqlstate") is None:
+            # It was not reached. Each request of an outage logs this, and the place says nothing.
+            del facts["stack"]
+        _log.warning("database_unavailable", **facts)
         return errors.UnavailableError("The database is unavailable. Try again soon.")
     _log.error("unexpected_error", **describe(error))
     return errors.InternalError("Internal error. Report the request id if it persists.")

@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
+from structlog.testing import capture_logs
 
 from api.app import create_app
 from api.kernel.responses import as_refusal
@@ -388,3 +389,14 @@ def test_a_full_disk_is_called_one(error: Exception, capfd: pytest.CaptureFixtur
 )
 def test_only_its_code_makes_a_disk_full(error: Exception) -> None:
     assert " is full" not in as_refusal(error).message
+
+
+def test_an_outage_is_logged_without_the_places_that_met_it() -> None:
+    """Each request of an outage writes its line: with 60 frames it is 11 KB."""
+    lines = []
+    for origin in (DatabaseUnreachableError("silent"), psycopg.errors.DeadlockDetected("other")):
+        with capture_logs() as logged:
+            as_refusal(OperationalError("SELECT", {}, origin))
+        lines += logged
+    assert [line["event"] for line in lines] == ["database_unavailable"] * 2
+    assert ["stack" in line for line in lines] == [False, True]
