@@ -181,7 +181,7 @@ RULES = [
 ]
 NOT_METRICS = {
     "and", "by", "histogram_quantile", "increase", "max", "min", "rate", "sum", "le", "instance",
-    "pool", "queue", "up",
+    "kind", "pool", "queue", "status", "up",
 }  # fmt: skip
 """Words of PromQL, labels that are grouped by, and the metric that Prometheus makes itself."""
 
@@ -206,6 +206,20 @@ def is_whole(expression: str) -> bool:
     for _ in range(20):
         bare = re.sub(r"\([^()[\]{}]*\)|\[[^()[\]{}]*\]|\{[^()[\]{}]*\}", "", bare)
     return not set(bare) & set('()[]{}"') and not re.search(r"(?:[/<>=]|\band)\s*$", bare.strip())
+
+
+OF_THE_PLATFORM = (
+    "workspace_relay_", "workspace_events_", "workspace_open_", "workspace_ended_",
+    "workspace_workers",
+)  # fmt: skip
+"""What is the same from each process."""
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule["alert"] for rule in RULES])
+def test_an_alert_rule_counts_the_platform_once(rule: dict[str, Any]) -> None:
+    """A sum over processes would count each run once for each process that is scraped."""
+    of_one = re.sub(r"\b(?:max|min)(?: by \([\w, ]*\))? ?\((?:increase\()?\w+", "", rule["expr"])
+    assert not [name for name in names_in(of_one) if name.startswith(OF_THE_PLATFORM)]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule["alert"] for rule in RULES])
