@@ -75,8 +75,10 @@ async def connect(
     delay, noticed_at = _FIRST_DELAY, float("-inf")
     while True:
         try:
-            client = await Client.connect(**options, lazy=lazy)
-        except ValueError:  # no address at all
+            # A server that takes the connection and is silent keeps the SDK for half a minute.
+            async with asyncio.timeout(deadline - time.monotonic()):
+                client = await Client.connect(**options, lazy=lazy)
+        except (ValueError, TimeoutError):  # no address at all, or no answer
             raise TemporalUnreachableError(options["target_host"]) from None
         except RuntimeError:
             # The SDK has no narrower class for a server that cannot be reached.
