@@ -8,7 +8,7 @@ _UNUSABLE = ("08", "28", "3D", "53", "57P")
 
 
 def sentence_of(error: BaseException) -> str | None:
-    """What is wrong with the database at DATABASE_URL; None for any other error."""
+    """The problem with the database at DATABASE_URL; None for any other error."""
     origin = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(origin, psycopg.errors.UndefinedTable):
         return "The database at DATABASE_URL lacks tables of this build. Run `workspace migrate`."

@@ -1,4 +1,4 @@
-"""A database that cannot be used is told in a sentence by each command that needs one."""
+"""Each command that needs a database says in a sentence that it cannot use the one it has."""
 
 import os
 from collections.abc import Iterator

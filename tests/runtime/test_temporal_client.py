@@ -12,7 +12,7 @@ SECONDS = 15
 """Less than half of the time that the SDK waits for a silent server by itself."""
 
 
-async def test_a_silent_server_is_given_up_in_time() -> None:
+async def test_the_connection_to_a_silent_server_fails_in_time() -> None:
     """It takes connections and says nothing, as a process that was stopped or hangs."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"

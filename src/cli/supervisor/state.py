@@ -94,9 +94,9 @@ class StateDir:
         return int(text) if text.isdecimal() else None
 
     def running_settings(self) -> dict[str, Any]:
-        """The settings of the platform that runs here, by field, as its processes have them.
+        """The settings of the processes of the platform that runs here, by field.
 
-        A setting that the environment has is not among them.
+        What the environment says is left to it.
         """
         connection = read_object(self.connection) if self.is_owned() else {}
         if not connection:
