@@ -216,3 +216,26 @@ async def test_a_cell_is_read_and_edited_on_a_phone(table: Table) -> None:
     await table.holds(1, "price", 8)
     wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert await table.page.evaluate(wide) == 0
+
+
+@pytest.mark.parametrize("width", [390, 780])
+async def test_the_foot_of_the_table_is_in_the_window(table: Table, width: int) -> None:
+    await table.page.show(width=width, height=800)
+    await table.open()
+    place = "document.querySelector('.table-foot').getBoundingClientRect().bottom"
+    assert await table.page.evaluate(place) <= 800
+
+
+async def test_a_focused_head_is_beside_the_frozen_columns(
+    page: Page, server: Server, space: Space
+) -> None:
+    fields: list[Json] = [{"label": f"Price {at}", "kind": "number"} for at in range(9)]
+    table = await table_of(page, server, space, fields, [{"title": "Tea"}])
+    await page.show(width=900)
+    await table.open()
+    await table.choose(0, "title")
+    await table.keys("ArrowUp", *["ArrowRight"] * 9, *["ArrowLeft"] * 8)
+    assert await page.evaluate("document.activeElement.dataset.head") == "1"
+    left = "document.activeElement.getBoundingClientRect().left"
+    frozen = "document.querySelector('.column-head.frozen').getBoundingClientRect().right"
+    assert await page.evaluate(left) >= await page.evaluate(frozen)

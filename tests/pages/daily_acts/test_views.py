@@ -77,6 +77,39 @@ GROUPS = (
 )
 
 
+SHIFTS = """
+const ask = window.fetch;
+// The records come after the bar.
+window.fetch = async (path, how) => {
+  if (how?.method === "POST") await new Promise((done) => setTimeout(done, 500));
+  return ask(path, how);
+};
+window.moved = [];
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries().flatMap((entry) => entry.sources)) {
+    if (one.node?.closest?.(".toolbar")) window.moved.push(one.node.textContent);
+  }
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+async def test_the_tools_do_not_move_while_the_page_is_read(page: Page, person: Person) -> None:
+    database_id = await tasks(person)
+    await page.send("Page.addScriptToEvaluateOnNewDocument", source=SHIFTS)
+    await sign_in(page, person.server, person.space)
+    await page.open(f"{person.home}/databases/{database_id}")
+    await page.until("document.getElementById('table').dataset.ready === 'true'")
+    # What moved is told after the next picture.
+    await page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 100)))")
+    assert await page.evaluate("window.moved") == []
+    assert (
+        await page.evaluate(
+            "getComputedStyle(document.querySelector('[data-panel=sort-panel]')).visibility"
+        )
+        == "visible"
+    )
+
+
 async def test_sorts_groups_and_fields_are_chosen_and_saved(
     page: Page, person: Person, screens: Path
 ) -> None:

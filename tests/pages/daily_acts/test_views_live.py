@@ -140,9 +140,9 @@ async def test_a_layout_of_ones_own_is_no_change_of_others(page: Page, person: P
         ".find(one => one.innerText === 'Hide').click()"
     )
     await person.call(
-        "POST", f"/v1/databases/{database_id}/views", {"label": "New", "kind": "table"}
+        "POST", f"/v1/databases/{database_id}/views", {"label": "Second", "kind": "table"}
     )
-    await page.until("document.querySelector('.view-tabs').innerText.includes('New')")
+    await page.until("document.querySelector('.view-tabs').innerText.includes('Second')")
     assert await page.evaluate("document.querySelector('.view-bar > .notice') === null")
 
 
@@ -152,6 +152,35 @@ HELD = (
     " if (how?.method === METHOD) { window.isHeld = true; await open; } return answer; }; })()"
 )
 """The answers to requests of a method come once they are let go."""
+
+
+@pytest.mark.parametrize("part", ["panel", "column"])
+async def test_a_change_of_ones_own_is_none_of_others_before_its_answer(
+    page: Page, person: Person, part: str
+) -> None:
+    database_id = await tasks(person)
+    view_id = await view(person, database_id)
+    await opened(page, person, database_id, view_id)
+    await page.until(f"{LIVE} && document.getElementById('table').dataset.ready === 'true'")
+    await page.evaluate(HELD.replace("METHOD", "'PATCH'"))
+    if part == "panel":
+        await press(page, "Sort")
+        await press(page, "Add sort")
+        await page.click("#sort-panel [data-save]")
+    else:
+        await page.click("[data-head='1']")
+        await page.until("document.querySelector('.sheet-menu') !== null")
+        await page.press("Enter")
+    await page.until("window.isHeld")
+    # The feed has told of the change once it has told of a later one.
+    await person.call(
+        "POST", f"/v1/databases/{database_id}/views", {"label": "Second", "kind": "table"}
+    )
+    await page.until("document.querySelector('.view-tabs').innerText.includes('Second')")
+    assert await page.evaluate("document.querySelector('.view-bar > .notice') === null")
+    await page.evaluate("letGo()")
+    await page.until("document.querySelector('[data-panel=sort-panel]').innerText === 'Sort (1)'")
+    assert await page.evaluate("document.querySelector('.view-bar > .notice') === null")
 
 
 async def test_changes_made_while_a_panel_is_saved_stay(page: Page, person: Person) -> None:

@@ -47,7 +47,7 @@ async def view(person: Person, database_id: str, **content: Any) -> str:
 
 
 async def opened(page: Page, person: Person, database_id: str, view_id: str = "") -> None:
-    """Open a database in a session, and wait until the bar is there."""
+    """Open a database in a session, and wait until the bar and the table are there."""
     await sign_in(page, person.server, person.space)
     tail = f"?view={view_id}" if view_id else ""
     await page.open(f"{person.home}/databases/{database_id}{tail}")
@@ -55,7 +55,10 @@ async def opened(page: Page, person: Person, database_id: str, view_id: str = ""
 
 
 async def ready(page: Page) -> None:
-    await page.until("document.getElementById('view-bar').dataset.ready === 'true'")
+    await page.until(
+        "document.getElementById('view-bar').dataset.ready === 'true'"
+        " && document.querySelector('#table:not([data-ready])') === null"
+    )
 
 
 def one(selector: str) -> str:

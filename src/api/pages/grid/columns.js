@@ -109,7 +109,7 @@ export const ColumnHead = {
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       if (step && event.altKey) table.moveColumn(props.field, props.at + step, true);
       else if (step && event.shiftKey) { table.resize(props.field, Math.min(Math.max(table.widthOf(props.field) + 20 * step, LEAST), MOST)); table.keepLayout(); }
-      else if (step) document.querySelector(`[data-head="${props.at + step}"]`)?.focus();
+      else if (step) table.focusHead(props.at + step);
       else if (event.key === "ArrowDown" || event.key === "Escape") table.focus();
       else if (event.key === "F2" && table.store.canDesign) rename();
       else return;
@@ -184,7 +184,7 @@ export const NewField = {
     }
     return () => h("div", { class: "column-head new-field", role: "columnheader", "aria-colindex": table.columns.value.length + 2 }, [
       h("button", { ref: button, type: "button", class: "head-label", tabindex: -1, "data-head": table.columns.value.length, "aria-label": "Add a field", "aria-haspopup": "dialog", "aria-expanded": isOpen.value ? "true" : "false", onClick: () => { isOpen.value = !isOpen.value; },
-        onKeydown: (event) => { if (event.key === "ArrowLeft") document.querySelector(`[data-head="${table.columns.value.length - 1}"]`)?.focus(); else if (event.key === "ArrowDown" || event.key === "Escape") table.focus(); } }, "+"),
+        onKeydown: (event) => { if (event.key === "ArrowLeft") table.focusHead(table.columns.value.length - 1); else if (event.key === "ArrowDown" || event.key === "Escape") table.focus(); } }, "+"),
       isOpen.value ? h(Menu, { anchor: button.value, label: "New field", onClose: () => { isOpen.value = false; } }, () => h("form", { class: "new-field-form", onSubmit: create }, [
         h("label", null, ["Name", h("input", { type: "text", required: true, maxlength: 200, value: label.value, autocomplete: "off", name: "new-field-name", onInput: (event) => { label.value = event.target.value; } })]),
         h("label", null, ["Type", h("select", { value: kind.value, name: "new-field-kind", onChange: (event) => { kind.value = event.target.value; } }, KINDS.map(([name, text]) => h("option", { value: name, key: name }, text)))]),

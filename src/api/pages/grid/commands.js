@@ -398,7 +398,7 @@ export class Table {
     const rest = this.layout.order.filter((key) => key !== field.key);
     rest.splice(to, 0, field.key);
     this.arrange({ order: rest }, `Move ${field.label}`);
-    if (keepsFocus) Vue.nextTick(() => document.querySelector(`[data-head="${to}"]`)?.focus());
+    if (keepsFocus) Vue.nextTick(() => this.focusHead(to));
   }
 
   hide(field) { this.arrange({ order: this.layout.order.filter((key) => key !== field.key) }, `Hide ${field.label}`); }

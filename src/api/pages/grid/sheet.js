@@ -8,6 +8,7 @@ const { computed, h, nextTick, onBeforeUnmount, onMounted, ref, watch } = Vue;
 export const ROW = 34;
 const HEAD = 34;
 export const GUTTER = 72;
+const NEW_FIELD = 48;
 const SPARE = 12;
 /** The rows below what is read at which the next window is asked for. */
 const AHEAD = 60;
@@ -33,8 +34,9 @@ export const Sheet = {
         return own;
       });
     });
-    const template = computed(() => `${GUTTER}px ${table.columns.value.map((field) => `${table.widthOf(field)}px`).join(" ")} ${table.store.canDesign ? 48 : 0}px`);
-    const wide = computed(() => GUTTER + table.columns.value.reduce((sum, field) => sum + table.widthOf(field), 0) + (table.store.canDesign ? 48 : 0));
+    const frozenEnd = computed(() => GUTTER + table.columns.value.slice(0, table.frozen.value).reduce((sum, field) => sum + table.widthOf(field), 0));
+    const template = computed(() => `${GUTTER}px ${table.columns.value.map((field) => `${table.widthOf(field)}px`).join(" ")} ${table.store.canDesign ? NEW_FIELD : 0}px`);
+    const wide = computed(() => GUTTER + table.columns.value.reduce((sum, field) => sum + table.widthOf(field), 0) + (table.store.canDesign ? NEW_FIELD : 0));
     const shown = computed(() => {
       const first = Math.max(0, Math.floor(scrolled.value / ROW) - SPARE);
       return { first, last: Math.min(records.rows.value.length, Math.ceil((scrolled.value + height.value) / ROW) + SPARE) };
@@ -54,12 +56,16 @@ export const Sheet = {
       const top = selection.row * ROW;
       if (top < one.scrollTop) one.scrollTop = top;
       else if (top + ROW > one.scrollTop + one.clientHeight - HEAD - 12) one.scrollTop = top + ROW - one.clientHeight + HEAD + 12;
-      if (selection.col < table.frozen.value) return;
+      revealColumn(selection.col);
+    }
+    /** Scroll as little as shows a column beside the frozen ones. */
+    function revealColumn(col) {
+      if (col < table.frozen.value) return;
+      const one = box.value;
       const columns = table.columns.value;
-      const left = GUTTER + columns.slice(0, selection.col).reduce((sum, field) => sum + table.widthOf(field), 0);
-      const right = left + table.widthOf(columns[selection.col]);
-      const frozen = GUTTER + columns.slice(0, table.frozen.value).reduce((sum, field) => sum + table.widthOf(field), 0);
-      if (left - frozen < one.scrollLeft) one.scrollLeft = left - frozen;
+      const left = GUTTER + columns.slice(0, col).reduce((sum, field) => sum + table.widthOf(field), 0);
+      const right = left + (columns[col] ? table.widthOf(columns[col]) : NEW_FIELD);
+      if (left - frozenEnd.value < one.scrollLeft) one.scrollLeft = left - frozenEnd.value;
       else if (right > one.scrollLeft + one.clientWidth) one.scrollLeft = right - one.clientWidth;
     }
     watch(() => [selection.row, selection.col], () => nextTick(reveal));
@@ -72,6 +78,12 @@ export const Sheet = {
       resize = new ResizeObserver(() => { height.value = box.value.clientHeight; });
       resize.observe(box.value);
       table.focus = () => box.value?.focus({ preventScroll: true });
+      table.focusHead = (col) => {
+        const head = box.value.querySelector(`[data-head="${col}"]`);
+        if (!head) return;
+        head.focus({ preventScroll: true });
+        revealColumn(col);
+      };
       table.keepPlace = (rows) => { box.value.scrollTop += rows * ROW; };
       table.firstSeen = () => Math.floor((box.value?.scrollTop ?? 0) / ROW);
     });
@@ -106,7 +118,7 @@ export const Sheet = {
     function move(event) {
       const arrow = ARROWS[event.key];
       if (arrow && event.altKey) return false;
-      if (event.key === "ArrowUp" && selection.row === 0 && !event.shiftKey) box.value.querySelector(`[data-head="${selection.col}"]`)?.focus();
+      if (event.key === "ArrowUp" && selection.row === 0 && !event.shiftKey) table.focusHead(selection.col);
       else if (arrow) table.move(arrow[0], arrow[1], event.shiftKey);
       else if (event.key === "PageDown") table.move(page(), 0, event.shiftKey);
       else if (event.key === "PageUp") table.move(-page(), 0, event.shiftKey);

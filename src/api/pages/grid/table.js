@@ -3,7 +3,7 @@
 import { namesOf } from "/pages/canvas/names.js";
 import { act, overview, Refused, uploaded } from "/pages/client.js";
 import { FindBar } from "/pages/find-bar.js";
-import { history } from "/pages/views/store.js";
+import { answered, history } from "/pages/views/store.js";
 import { Table } from "./commands.js";
 import { FieldPanel } from "./fields.js";
 import { isElsewhere } from "./history.js";
@@ -67,7 +67,8 @@ function storeOf(database, source) {
       for (let round = 0; ; round += 1) {
         const { manifest, updatedAt } = store.view;
         try {
-          store.view = await call("PATCH", `/v1/databases/${databaseId}/views/${shown.id}`, { manifest: { ...manifest, ...change } }, { "If-Match": updatedAt });
+          const body = { manifest: { ...manifest, ...change } };
+          store.view = await answered(call("PATCH", `/v1/databases/${databaseId}/views/${shown.id}`, body, { "If-Match": updatedAt }));
           document.dispatchEvent(new CustomEvent("viewkept", { detail: store.view }));
           return;
         } catch (error) {
@@ -243,6 +244,7 @@ async function start() {
 }
 
 start().catch((error) => {
+  root.dataset.ready = "failed";
   root.replaceChildren(Object.assign(document.createElement("p"), { className: "alert", textContent: error.message }));
   if (!(error instanceof Refused)) throw error;
 });

@@ -4,7 +4,7 @@ import { Colors } from "./colors.js";
 import { addressOf, button, fieldChoices, icon, Modal, Panel, removeButton, select } from "./controls.js";
 import { countOf, faultsAt, FilterBuilder, isComplete } from "./filters.js";
 import { aggregateControls, aggregateName, isDate, ViewDialog } from "./settings.js";
-import { arrange, call, facts, fieldsByKey, history, withParts } from "./store.js";
+import { arrange, call, facts, fieldsByKey, history, unanswered, withParts } from "./store.js";
 
 const { computed, h, reactive, ref, watch } = globalThis.Vue;
 
@@ -269,7 +269,7 @@ function deleteDialog(store, { dialog, run }) {
   ]);
 }
 
-const isChangedByOthers = ({ view }) => Boolean(view && facts.view?.id === view.id && facts.view.updatedAt > view.updatedAt);
+const isChangedByOthers = ({ view }) => Boolean(view && unanswered.size === 0 && facts.view?.id === view.id && facts.view.updatedAt > view.updatedAt);
 
 /** Show the view as others have left it; another kind needs another page. */
 function showTheirs(store) {

@@ -61,6 +61,19 @@ export async function changeView(view, { manifest, ...rest }) {
   }
 }
 
+/** The changes of the view that are not answered: until then a newer one may be that of this page. */
+export const unanswered = shallowReactive(new Set());
+
+/** Waits for the answer to a change of the view. */
+export async function answered(change) {
+  unanswered.add(change);
+  try {
+    return await change;
+  } finally {
+    unanswered.delete(change);
+  }
+}
+
 /** The acts of the page, of whatever part of it; `say` tells what became of one. */
 export const history = new History(() => {});
 
@@ -120,7 +133,7 @@ export function makeStore(load, { renewal = load } = {}) {
     canWrite: facts.canWrite, said: "", problem: "", version: 0, held: 0, isLate: false,
     call,
     async patchView(change) {
-      store.view = await changeView(store.view, change);
+      store.view = await answered(changeView(store.view, change));
       await store.reload();
     },
     async reload(read = load) {
