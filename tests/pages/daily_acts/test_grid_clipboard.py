@@ -15,7 +15,8 @@ from tests.support.spaces import Space
 pytestmark = [pytest.mark.takes(seconds=25), pytest.mark.long]
 
 TABLE: Json = json.loads((Path(__file__).parent / "clipboard.json").read_text(encoding="utf-8"))
-"""`shapes` of the clipboard with their cells; `numbers` and `days`: a text, a language, a value."""
+"""`shapes` of the clipboard with their cells; `numbers` and `days`: a text, a language, a value;
+`exact`: a text with the number of a spreadsheet; `moments`: a day, a time, a zone."""
 EXCEL = (
     '<html xmlns:x="urn:schemas-microsoft-com:office:excel"><head><style>td {{color:red}}</style>'
     "</head><body><table>{}</table></body></html>"
@@ -81,6 +82,20 @@ async def test_numbers_and_days_are_read_in_the_way_of_the_reader(
         assert [[*one[:2], value] for one, value in zip(TABLE[name], found, strict=True)] == TABLE[
             name
         ]
+
+
+async def test_exact_values_and_clocks_that_change(
+    page: Page, server: Server, space: Space
+) -> None:
+    table = await table_of(page, server, space, [], [])
+    await table.open()
+    found = await page.evaluate(
+        "import('/pages/grid/values.js').then((values) => ["
+        f"{json.dumps(TABLE['exact'])}.map(([, kind, text, exact]) => values.readExact("
+        "{ kind, options: [], settings: { timezone: 'UTC' } }, { text, exact }, null, 'en-US')),"
+        f"{json.dumps(TABLE['moments'])}.map((one) => values.momentOf(...one.slice(0, 3)))])"
+    )
+    assert found == [[one[-1] for one in TABLE[name]] for name in ("exact", "moments")]
 
 
 FIELDS: list[Json] = [

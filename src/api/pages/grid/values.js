@@ -63,7 +63,7 @@ const once = (name, make) => {
 };
 const signs = (language) => once(`signs ${language}`, () => signsOf(language));
 
-const plainNumber = (text) => (/^-?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/i.test(text) ? Number(text) : null);
+const plainNumber = (text) => (/^-?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/i.test(text) && Number.isFinite(Number(text)) ? Number(text) : null);
 
 /**
  * The number of a text, null for none. What two readers would read otherwise is read in the way of
@@ -174,15 +174,19 @@ export function local(moment, zone) {
   return { day: `${pad(parts.year, 4)}-${parts.month}-${parts.day}`, time: `${parts.hour}:${parts.minute}${seconds}` };
 }
 
-/** The moment of a day and a time in a zone, as ISO in UTC. */
+const DAY = 86_400_000;
+const utcOf = ({ day, time }) => Date.parse(`${day}T${time.length === 5 ? `${time}:00` : time}Z`);
+
+/**
+ * The moment of a day and a time in a zone, as ISO in UTC. Of a time that clocks show twice it is the
+ * first; one that they leave out goes on from the time before.
+ */
 export function momentOf(day, time, zone) {
-  const wall = Date.parse(`${day}T${time.length === 5 ? `${time}:00` : time}Z`);
-  let moment = wall;
-  for (let round = 0; round < 3; round += 1) {
-    const there = local(moment, zone);
-    moment += wall - Date.parse(`${there.day}T${there.time.length === 5 ? `${there.time}:00` : there.time}Z`);
-  }
-  return new Date(moment).toISOString();
+  const wall = utcOf({ day, time });
+  const offset = (moment) => utcOf(local(moment, zone)) - moment;
+  const [before, after] = [offset(wall - DAY), offset(wall + DAY)];
+  const isAfter = offset(wall - before) !== before && offset(wall - after) === after;
+  return new Date(wall - (isAfter ? after : before)).toISOString();
 }
 
 export const zoneOf = (field) => field.settings?.timezone || ZONE;
@@ -352,6 +356,13 @@ export function read(field, text, names, language = LANGUAGE) {
   }
 }
 
+/** The day and the time of a serial number of a spreadsheet; null for none. */
+function serialOf(number) {
+  if (typeof number !== "number" || number <= 0 || number >= 2_958_466) return null;
+  const text = new Date(Math.round((number - 25_569) * 86_400) * 1000).toISOString();
+  return { day: text.slice(0, 10), time: text.slice(11, 19) };
+}
+
 /** The exact value that a spreadsheet gives beside a text: of numbers, and of days as serial numbers. */
 export function readExact(field, cell, names, language = LANGUAGE) {
   if (cell.own && cell.own.kind === field.kind && (!OPTIONS.has(field.kind) || [cell.own.value].flat().every((key) => optionOf(field, key)))) return { value: cell.own.value };
@@ -361,8 +372,8 @@ export function readExact(field, cell, names, language = LANGUAGE) {
   }
   if (typeof cell.exact === "boolean" && field.kind === "checkbox") return { value: cell.exact };
   const outcome = read(field, cell.text, names, language);
-  if (outcome.problem && typeof cell.exact === "number" && field.kind === "date" && cell.exact > 0 && cell.exact < 2_958_466) {
-    return { value: new Date(Math.round((Math.floor(cell.exact) - 25_569) * 86_400_000)).toISOString().slice(0, 10) };
-  }
-  return outcome;
+  const serial = ["date", "datetime"].includes(field.kind) && readNumber(cell.text, language) === null ? serialOf(cell.exact) : null;
+  // The text of a day may have another order; its serial number has none.
+  if (!serial || (!outcome.problem && !(readDay(cell.text.trim().split(/[T\s]/)[0], language) ?? "").startsWith(serial.day.slice(0, 4)))) return outcome;
+  return { value: field.kind === "date" ? serial.day : momentOf(serial.day, serial.time, zoneOf(field)) };
 }

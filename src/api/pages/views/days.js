@@ -1,35 +1,14 @@
 // Days and moments in the zone of the reader: arithmetic on the calendar, never on clock time.
 
+import { local, momentOf as momentIn } from "/pages/grid/values.js";
 import { language, zone } from "./store.js";
 
 const DAY = 86_400_000;
-const formats = new Map();
+/** The day and the time that the clock of the reader shows at a moment. */
+export const wallOf = (moment) => local(moment, zone);
 
-function partsOf(moment, inZone) {
-  if (!formats.has(inZone)) {
-    formats.set(inZone, new Intl.DateTimeFormat("en-CA", {
-      timeZone: inZone, hourCycle: "h23", era: "short", year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit",
-    }));
-  }
-  return Object.fromEntries(formats.get(inZone).formatToParts(new Date(moment)).map(({ type, value }) => [type, value]));
-}
-
-/** The day and the time that a clock in a zone shows at a moment. */
-export function wallOf(moment, inZone = zone) {
-  const { year, month, day, hour, minute, second } = partsOf(moment, inZone);
-  return { day: `${year.padStart(4, "0")}-${month}-${day}`, time: `${hour}:${minute}${second === "00" ? "" : `:${second}`}` };
-}
-
-/** The moment at which a clock in a zone shows a day and a time. */
-export function momentOf(day, time, inZone = zone) {
-  const asUtc = Date.parse(`${day}T${time.length === 5 ? `${time}:00` : time}Z`);
-  const offset = (moment) => {
-    const wall = wallOf(moment, inZone);
-    return Date.parse(`${wall.day}T${wall.time.length === 5 ? `${wall.time}:00` : wall.time}Z`) - Math.floor(moment / 1000) * 1000;
-  };
-  const first = asUtc - offset(asUtc);
-  return new Date(asUtc - offset(first)).toISOString();
-}
+/** The moment at which the clock of the reader shows a day and a time. */
+export const momentOf = (day, time) => momentIn(day, time, zone);
 
 export const plusDays = (day, count) => new Date(Date.parse(`${day}T00:00:00Z`) + count * DAY).toISOString().slice(0, 10);
 export const daysBetween = (first, last) => Math.round((Date.parse(`${last}T00:00:00Z`) - Date.parse(`${first}T00:00:00Z`)) / DAY);
