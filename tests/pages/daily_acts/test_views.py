@@ -99,7 +99,7 @@ async def test_the_tools_do_not_move_while_the_page_is_read(page: Page, person: 
     await sign_in(page, person.server, person.space)
     await page.open(f"{person.home}/databases/{database_id}")
     await page.until("document.getElementById('table').dataset.ready === 'true'")
-    # What moved is told after the next picture.
+    # Shifts are reported after the next frame.
     await page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 100)))")
     assert await page.evaluate("window.moved") == []
     assert (

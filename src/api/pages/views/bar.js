@@ -294,11 +294,11 @@ const Acts = {
     const told = ref({ text: "", isFault: false });
     history.say = (text, isFault = false) => { told.value = { text, isFault }; };
     const tool = (label, key, isOn, act) => button(label, act, { class: "small", disabled: !isOn, "aria-keyshortcuts": key });
-    return () => (facts.canWrite || facts.canEditViews ? h("div", { class: "acts" }, [
+    return () => h("div", { class: "acts" }, [
       tool("Undo", "Control+Z", history.state.canUndo, () => history.undo()),
       tool("Redo", "Control+Y", history.state.canRedo, () => history.redo()),
       h("span", { class: told.value.isFault ? "fault" : "quiet", role: "status" }, told.value.text),
-    ]) : null);
+    ]);
   },
 };
 
@@ -353,12 +353,12 @@ export const ViewBar = {
           facts.canEditViews ? button([icon("plus"), "New view"], () => { dialog.value = "new"; }, { class: "small subtle", "data-new-view": "" }) : null,
           hasTools ? button("Tools", () => { isOpen.value = !isOpen.value; }, { class: "small toolbar-menu", "aria-expanded": isOpen.value, "aria-controls": "toolbar" }) : null,
         ]),
-        facts.canEditViews ? h("div", { class: "view-panels" }, [
-          ...panels(draft, store, given),
+        facts.canEditViews || facts.canWrite ? h("div", { class: "view-panels" }, [
+          ...(facts.canEditViews ? panels(draft, store, given) : []),
           draft.isChanged ? h("span", { class: "quiet unsaved", role: "status" }, "Unsaved changes") : null,
           draft.state.isSaved && !draft.isChanged ? h("span", { class: "quiet", role: "status" }, "Saved") : null,
+          hasTable ? null : h(Acts),
         ]) : null,
-        hasTable ? null : h(Acts),
         isChangedByOthers(store) ? h("p", { class: "notice", role: "status" }, ["Someone else changed this view. ", button("Show changes", () => showTheirs(store), { class: "small" })]) : null,
         problem.value ? h("p", { class: "alert", role: "alert" }, problem.value) : null,
         dialog.value === "new" ? h(ViewDialog, { from: withParts(draft.stored, draft.written), kind: draft.isChanged ? store.view?.kind : "table", onClose: () => { dialog.value = null; } }) : null,
