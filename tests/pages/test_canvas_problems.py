@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.browser import Page
-from tests.support.canvas import drag, edges, face, middle, one, opened, press, saved
+from tests.support.canvas import draft, drag, edges, face, middle, one, opened, press, saved
 from tests.support.engine import graph, node
 from tests.support.person import Person
 
@@ -63,3 +63,46 @@ async def test_an_edge_is_dropped_on_a_node_or_refused_in_words(page: Page, pers
         assert await middle(page, ".flow") == canvas
     await saved(page)
     assert await edges(person, automation_id) == joined
+
+
+async def test_a_text_of_several_lines_is_typed_and_kept(page: Page, person: Person) -> None:
+    content = graph(node("text", "transform", label="Text", output={"two": "first\nsecond"}))
+    automation_id = await person.automation(content, publish=False)
+    await opened(page, person, automation_id)
+    await page.click(face("text"))
+    field = "[data-path='config.output.two'] textarea"
+    await page.until(f"{one(field)}.value === 'first\\nsecond'")
+    await page.evaluate(f"{one(field)}.focus()")
+    await page.evaluate(f"{one(field)}.setSelectionRange(99, 99)")
+    await page.send("Input.insertText", text="\nthird")
+    await page.until(f"{one('.save-state')}.innerText !== 'Draft saved'")
+    await saved(page)
+    [kept] = (await draft(person, automation_id))["graph"]["nodes"]
+    assert kept["config"]["output"] == {"two": "first\nsecond\nthird"}
+
+
+async def test_a_trigger_that_is_selected_has_no_empty_toolbar(page: Page, person: Person) -> None:
+    content = graph(node("text", "transform", label="Text", output={}))
+    await opened(page, person, await person.automation(content, publish=False))
+    await page.click(face(":trigger"))
+    await page.until("document.querySelector('.panel-of') !== null")
+    await page.press("Escape")
+    await page.until("document.querySelector('.panel-of') === null")
+    await page.until("document.querySelector('.vue-flow__node.selected') !== null")
+    assert await page.evaluate(f"{one('.tools')} === null")
+
+
+async def test_a_node_with_a_problem_is_not_run_alone(page: Page, person: Person) -> None:
+    content = graph(
+        node("sum", "transform", label="Sum", output={"a": {"type": "expression", "value": "1 +"}})
+    )
+    await opened(page, person, await person.automation(content, publish=False))
+    await page.click(face("sum"))
+    await page.until("document.querySelector('.panel-of') !== null")
+    await page.press("Escape")
+    await press(page, "Run this node")
+    await page.until("document.querySelector('dialog[open] .primary') !== null")
+    await page.click("dialog[open] .primary")
+    told = await page.until(f"{one('.canvas-bar.wrong span')}.innerText")
+    assert told.startswith("Fix this problem first. Sum: Values \u203a a: "), told
+    assert told.count("compile") == 1, told

@@ -147,7 +147,7 @@ export function tools(editor) {
   const notes = editor.chosenNotes;
   const one = chosen.length === 1 && notes.length === 0 ? chosen[0] : null;
   const note = notes.length === 1 && chosen.length === 0 ? graph.noteOf(editor.document.value, notes[0]) : null;
-  return h("div", { class: "tools", role: "toolbar", "aria-label": "Selection" }, [
+  const offered = [
     note ? button("Edit", () => editor.write(notes[0]), { class: "small" }) : null,
     note ? swatches(note.color, (color) => editor.edit(graph.changeNote(editor.document.value, notes[0], { color }))) : null,
     one ? button("Open", () => editor.open(one), { class: "small" }) : null,
@@ -158,6 +158,7 @@ export function tools(editor) {
     chosen.length + notes.length > 0 ? button("Duplicate", () => editor.duplicate(), { class: "small" }) : null,
     chosen.length > 0 ? button(chosen.every((id) => graph.nodeOf(editor.document.value, id)?.disabled) ? "Enable" : "Disable", () => editor.disable(), { class: "small" }) : null,
     chosen.length + notes.length > 0 || edges > 0 ? button("Delete", () => editor.remove(), { class: "small danger" }) : null,
-  ]);
+  ].filter(Boolean);
+  return offered.length > 0 ? h("div", { class: "tools", role: "toolbar", "aria-label": "Selection" }, offered) : null;
 }
 

@@ -107,7 +107,7 @@ class Editor extends Arrangement {
     });
   }
 
-  /** What publishing would refuse, a test does, too: the list of problems says where each is. */
+  /** What publishing would refuse, a run of the draft does, too: the list of problems says where each is. */
   refuse() {
     const errors = this.shown.issues.filter((one) => one.severity !== "warning");
     if (errors.length > 0) throw new Error(`Fix ${errors.length === 1 ? "this problem" : `these ${errors.length} problems`} first. ${errors.slice(0, 3).map((one) => worded(this, one)).join(" · ")}`);
@@ -116,6 +116,7 @@ class Editor extends Arrangement {
   async from(nodeId, isAlone) {
     await this.tried(async () => {
       if (!(await this.flush())) throw new Error("The draft isn't saved yet. Fix its problems, then run it.");
+      this.refuse();
       await this.testing.from(nodeId, this.shown.draftVersionId ?? this.shown.publishedVersionId, isAlone);
     });
   }
@@ -123,6 +124,7 @@ class Editor extends Arrangement {
   async retry() {
     await this.tried(async () => {
       if (!(await this.flush())) throw new Error("The draft isn't saved yet. Fix its problems, then retry.");
+      this.refuse();
       await this.testing.retry(this.shown.draftVersionId ? "draft" : "published");
     });
   }
@@ -131,8 +133,7 @@ class Editor extends Arrangement {
     try {
       await work();
     } catch (error) {
-      const details = (error.details ?? []).map((one) => one.message);
-      this.run.problem = [error.message, ...details.slice(0, 3)].join(" ");
+      this.run.problem = saidOf(error);
     }
   }
 
@@ -146,7 +147,7 @@ class Editor extends Arrangement {
       at.dialog = null;
       this.say(`Version ${this.shown.version} published`);
     } catch (error) {
-      at.problem = [error.message, ...(error.details ?? []).map((one) => one.message).slice(0, 3)].join(" ");
+      at.problem = saidOf(error);
     } finally {
       at.isBusy = false;
     }
@@ -166,6 +167,11 @@ class Editor extends Arrangement {
 function begin(shown) {
   const fields = [...(shown?.querySelectorAll(".panel-middle .panel-rows :is(input:not([type=checkbox]), select, textarea)") ?? [])];
   (fields.find((one) => one.checkVisibility()) ?? shown?.querySelector(".panel-middle input"))?.focus();
+}
+
+/** What is said of an error: its message, and of its details those that the message lacks. */
+function saidOf({ message, details = [] }) {
+  return [message, ...details.map((one) => one.message).filter((one) => !message.includes(one)).slice(0, 3)].join(" ");
 }
 
 /** The version in the head of the page, which saving and publishing change. */

@@ -176,7 +176,7 @@ CONTROLS.text = (field) => inputOf(field, "text", {
   value: field.value ?? "", maxlength: field.control.maxLength, onInput: textTyped(field),
 });
 CONTROLS.textarea = (field) => h("textarea", {
-  id: field.id, rows: 4, required: Boolean(field.required || field.isNeeded) || undefined, readonly: field.form.readonly(), maxlength: field.control.maxLength, value: field.value ?? "",
+  id: field.id, rows: field.rows ?? 4, required: Boolean(field.required || field.isNeeded) || undefined, readonly: field.form.readonly(), maxlength: field.control.maxLength, value: field.value ?? "",
   "aria-describedby": field.describedBy, "aria-label": field.isBare ? field.label : undefined, onInput: textTyped(field),
 });
 CONTROLS.timezone = (field) => h("div", [
@@ -414,7 +414,7 @@ CONTROLS.any = (field) => {
   const readonly = field.form.readonly();
   const { description: _described, ...plain } = field.control;
   const inner = {
-    text: { ...plain, control: "text", maxLength: undefined }, number: { ...plain, control: "number" }, boolean: { control: "checkbox" },
+    text: { ...plain, control: "textarea", maxLength: undefined }, number: { ...plain, control: "number" }, boolean: { control: "checkbox" },
     object: { control: "map", items: {} }, array: { control: "list", items: {} },
   }[now];
   return h("div", { class: "any-value" }, [
@@ -422,7 +422,7 @@ CONTROLS.any = (field) => {
       "aria-label": `Type of ${field.label}`, disabled: readonly, value: now,
       onChange: (event) => field.emit(event.target.value === "none" ? undefined : BLANK[event.target.value]),
     }, [(!field.required || now === "none") && h("option", { value: "none" }, "None"), ...offered.map(([name, title]) => h("option", { value: name, key: name }, title))]),
-    inner && CONTROLS[inner.control]({ ...field, required: true, keepsEmpty: true, isBare: true, control: inner, emit: (value) => field.emit(value === undefined ? BLANK[now] : value) }),
+    inner && CONTROLS[inner.control]({ ...field, required: true, keepsEmpty: true, isBare: true, rows: 2, control: inner, emit: (value) => field.emit(value === undefined ? BLANK[now] : value) }),
   ]);
 };
 
