@@ -2,10 +2,11 @@
 
 import pytest
 
+from api.console.automations.starters import starters
 from tests.support.browser import Page
 from tests.support.canvas import draft, drag, edges, face, middle, one, opened, press, saved
 from tests.support.engine import graph, node
-from tests.support.person import Person
+from tests.support.person import Person, sign_in
 
 pytestmark = [pytest.mark.takes(seconds=60)]
 
@@ -106,3 +107,24 @@ async def test_a_node_with_a_problem_is_not_run_alone(page: Page, person: Person
     told = await page.until(f"{one('.canvas-bar.wrong span')}.innerText")
     assert told.startswith("Fix this problem first. Sum: Values \u203a a: "), told
     assert told.count("compile") == 1, told
+
+
+OUTSIDE = [key for group in starters().values() for key, each in group.items() if each.outside]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("key", OUTSIDE)
+async def test_a_starter_that_calls_others_is_tested_as_it_is(
+    page: Page, person: Person, key: str
+) -> None:
+    """The first test that a person makes, with nothing changed, and nothing sent."""
+    await sign_in(page, person.server, person.space)
+    await page.open(f"{person.home}/automations/new?starter={key}")
+    await page.click("main form[method=post] button[type=submit]")
+    await page.until("document.getElementById('editor').dataset.ready === 'true'")
+    await press(page, "Test")
+    await page.until("document.querySelector('dialog#test') !== null")
+    await press(page, "Run test")
+    bar = one(".canvas-bar[data-run]")
+    await page.until(f"['succeeded', 'waiting', 'failed'].includes({bar}.dataset.status)")
+    assert await page.evaluate(f"{bar}.dataset.status") != "failed", await page.text(".bars")
