@@ -232,6 +232,9 @@ export const Canvas = {
     const plan = computed(() => planOf(props.document, props.kinds));
     const nodes = computed((before) => sharedById(before, nodesOfFlow(props, plan.value, actions)));
     const edges = computed((before) => sharedById(before, edgesOfFlow(props, plan.value, actions)));
+    // The library misses a change that comes while it takes the one before.
+    watch(nodes, (all) => nextTick(() => { if (all === nodes.value) flow.setNodes(all); }), { flush: "post" });
+    watch(edges, (all) => nextTick(() => { if (all === edges.value) flow.setEdges(all); }), { flush: "post" });
     const ways = computed(() => [...plan.value.ways].map(([id, all]) => `${id} ${all.map((way) => way.key)}`).join("\n"));
     watch(ways, () => nextTick(() => flow.updateNodeInternals()));
     let isFitted = false;
