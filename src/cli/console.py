@@ -31,6 +31,8 @@ def missing_extra(part: str, extra: str, otherwise: str = "") -> StartError:
 
 EXPLAINED = (StartError, SettingsError, ConnectionError)
 """Errors whose message is all that an operator needs: no trace is shown of them."""
+_UNUSABLE = ("08", "28", "3D", "53", "57P")
+"""Classes of SQLSTATE: no connection, wrong credential, no such database, no room, shut down."""
 
 
 @contextmanager
@@ -41,14 +43,28 @@ def reported() -> Iterator[None]:
     except EXPLAINED as error:
         complain(str(error))
     except Exception as error:
-        from cli.database_problems import sentence_of
-
-        if (sentence := sentence_of(error)) is None:
+        if (sentence := database_problem(error)) is None:
             raise
         complain(sentence)
     else:
         return
     raise typer.Exit(1) from None
+
+
+def database_problem(error: BaseException) -> str | None:
+    """The problem with the database at DATABASE_URL, in a sentence; None for any other error."""
+    import psycopg
+    from sqlalchemy.exc import DBAPIError
+
+    origin = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(origin, psycopg.errors.UndefinedTable):
+        return "The database at DATABASE_URL lacks tables of this build. Run `workspace migrate`."
+    if not isinstance(origin, psycopg.OperationalError):
+        return None
+    if origin.sqlstate is not None and not origin.sqlstate.startswith(_UNUSABLE):
+        return None
+    reason = str(origin).strip().splitlines()[0].removesuffix(".")
+    return f"The database at DATABASE_URL cannot be used: {reason}."
 
 
 def terminal() -> Console:

@@ -13,7 +13,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from cli.console import StartError, aside, reported, say, terminal
+from cli.console import StartError, aside, database_problem, reported, say, terminal
 from runtime.configuration.settings import Settings
 
 if TYPE_CHECKING:
@@ -166,7 +166,6 @@ async def _rotate(settings: Settings, *, check: bool, forget_lost: bool) -> Stan
     from sqlalchemy.exc import DBAPIError
 
     import models.tables  # noqa: F401  # every table with sealed values
-    from cli.database_problems import sentence_of
     from models.core.secret_keys import (
         WrongSecretKeyError,
         forget_lost_keys,
@@ -191,7 +190,7 @@ async def _rotate(settings: Settings, *, check: bool, forget_lost: bool) -> Stan
         raise StartError(f"{error.message} {error.keys}") from None
     except (psycopg.Error, DBAPIError) as error:
         cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-        problem = sentence_of(error) or f"Database error: {cause}."
+        problem = database_problem(error) or f"Database error: {cause}."
         raise StartError(
             f"{problem} Progress is kept. Run the command again to continue."
         ) from None

@@ -15,8 +15,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.console import EXPLAINED, complain
-from cli.database_problems import sentence_of
+from cli.console import EXPLAINED, complain, database_problem
 from runtime.clock import utc_now
 from runtime.configuration.settings import TemporalSettings, load_temporal_settings
 from runtime.ids import parse_id
@@ -204,7 +203,7 @@ def reported_errors() -> Iterator[None]:
     except RPCError as error:
         complain(f"Temporal refused the request: {error.message}")
     except Exception as error:
-        if (sentence := sentence_of(error)) is None:
+        if (sentence := database_problem(error)) is None:
             raise
         complain(sentence)
     else:
