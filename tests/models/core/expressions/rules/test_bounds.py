@@ -70,7 +70,7 @@ def test_the_extent_of_the_data_decides(text: str, few: int, many: int) -> None:
     ],
     ids=["selections", "size", "separator", "text"],
 )
-def test_the_work_for_the_same_data_decides(few: str, many: str) -> None:
+def test_the_steps_of_an_expression_decide_for_the_same_data(few: str, many: str) -> None:
     data = {"nodes": [1] * 130, "trigger": "a" * 1_000}
     assert Program(ENVIRONMENT, few).is_small(data)
     assert not Program(ENVIRONMENT, many).is_small(data)
