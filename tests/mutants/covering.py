@@ -6,6 +6,7 @@ was interrupted is continued, a file of tests that changed is recorded again alo
 that changed has its lines found by their text.
 """
 
+import ast
 import hashlib
 import json
 import os
@@ -175,10 +176,13 @@ class Batch:
         lines = self._lines(path)
         if line is None:
             return frozenset[str]().union(*lines.values())
-        numbers = sorted(lines)
+        numbers, then = sorted(lines), self._then(path, line)
         # A statement of several lines is recorded at some of them.
-        place = bisect_right(numbers, self._then(path, line)) - 1
-        return lines[numbers[place]] if place >= 0 else frozenset()
+        place = bisect_right(numbers, then) - 1
+        begin = max(
+            (first for first, last in self._bodies(path) if first <= then <= last), default=0
+        )
+        return lines[numbers[place]] if place >= 0 and numbers[place] >= begin else frozenset()
 
     def record(self, files: Sequence[str], marked: str, workers: int) -> None:
         """Run the tests."""
@@ -215,6 +219,16 @@ class Batch:
         blocks = SequenceMatcher(None, now, then, autojunk=False).get_matching_blocks()
         pairs = [(ours + at, theirs + at) for ours, theirs, size in blocks for at in range(size)]
         return [ours + 1 for ours, _ in pairs], [theirs + 1 for _, theirs in pairs]
+
+    @cache  # noqa: B019  # there are some for each run
+    def _bodies(self, path: str) -> Sequence[tuple[int, int]]:
+        """The first and the last line of each function's body, which no import executes."""
+        functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+        return [
+            (node.body[0].lineno, node.end_lineno or 0)
+            for node in ast.walk(ast.parse(self._sources.get(path, "")))
+            if isinstance(node, functions)
+        ]
 
     @cached_property
     def _sources(self) -> Mapping[str, str]:
