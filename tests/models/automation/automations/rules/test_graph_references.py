@@ -204,6 +204,32 @@ def test_each_planted_reference_is_found_and_follows_a_rename(
     assert rewritten(renamed, back, KEY) == document
 
 
+@pytest.mark.parametrize(
+    ("written", "renamed"),
+    [
+        ({"data": {"price": 1, "note": "x"}}, {"data": {"unit_cost": 1, "note": "x"}}),
+        ({"relations": {"price": []}}, {"relations": {"unit_cost": []}}),
+        (
+            {"data": _path(("trigger", "record.data")), "relations": {"price": []}},
+            {"data": _path(("trigger", "record.data")), "relations": {"unit_cost": []}},
+        ),
+        (
+            {"data": {"price": 1}, "relations": {"price": []}, "upsertBy": "price"},
+            {"data": {"unit_cost": 1}, "relations": {"unit_cost": []}, "upsertBy": "unit_cost"},
+        ),
+    ],
+)
+def test_what_a_node_writes_follows_a_rename(written: Json, renamed: Json) -> None:
+    def graph(config: Json) -> Json:
+        node = {"id": "new", "kind": "create_record", "config": {"databaseId": OWN, **config}}
+        return {"nodes": [node], "edges": []}
+
+    found = graph_references(TRIGGER, graph(written), {})
+    own = [one for one in found if one.subject == field_subject(OWN, KEY)]
+    document = rewritten({"triggerConfig": TRIGGER, "graph": graph(written)}, own, NEW_KEY)
+    assert document["graph"] == graph(renamed)
+
+
 def test_a_reference_of_the_other_database_is_none_of_this_one() -> None:
     graph, _ = _graph([(_path(OTHER_PATHS[0]), False)], False)
     references = graph_references(TRIGGER, graph, {})
