@@ -219,7 +219,7 @@ def test_each_planted_reference_is_found_and_follows_a_rename(
         ),
     ],
 )
-def test_what_a_node_writes_follows_a_rename(written: Json, renamed: Json) -> None:
+def test_the_fields_that_a_node_writes_follow_a_rename(written: Json, renamed: Json) -> None:
     def graph(config: Json) -> Json:
         node = {"id": "new", "kind": "create_record", "config": {"databaseId": OWN, **config}}
         return {"nodes": [node], "edges": []}
