@@ -555,6 +555,43 @@ async def test_a_webhook_shows_its_address_and_a_call(page: Page, person: Person
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("trigger", "choice", "value", "left"),
+    [
+        (
+            {"auth": "header", "header": "X-Key", "secretName": "hook"},
+            "auth",
+            "basic",
+            {"auth": "basic", "secretName": "hook"},
+        ),
+        ({"auth": "basic", "secretName": "hook"}, "auth", "none", {"auth": "none"}),
+        (
+            {"respond": "wait", "waitSeconds": 5, "auth": "none"},
+            "respond",
+            "immediate",
+            {"respond": "immediate", "auth": "none"},
+        ),
+        # A value that did not fit before is the person's to remove.
+        (
+            {"auth": "none", "header": "X"},
+            "respond",
+            "wait",
+            {"auth": "none", "header": "X", "respond": "wait"},
+        ),
+    ],
+    ids=["header", "secret", "wait", "kept"],
+)
+async def test_a_choice_takes_along_what_belongs_to_the_one_before(
+    page: Page, person: Person, trigger: Json, choice: str, value: str, left: Json
+) -> None:
+    automation_id = await workshop(page, person)
+    automation = await person.call("GET", f"{person.space.path}/automations/{automation_id}")
+    await show(page, trigger={"kind": "webhook", **trigger}, automation=automation)
+    await chosen(page, f'[data-path="triggerConfig.{choice}"] select', value)
+    assert await changed(page) == {"kind": "webhook", **left}
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 async def test_no_panel_breaks_a_rule(page: Page, person: Person, dark: bool) -> None:
     await furnished(person)

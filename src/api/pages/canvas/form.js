@@ -2,7 +2,7 @@
 
 import { bindingOf, isBinding, languageOf, SOURCE_TITLES, textOf } from "/pages/canvas/bindings.js";
 import { CodeField, ExpressionField, freshId } from "/pages/canvas/expression.js";
-import { CHOICES, controlOf, firstOf, fits, isMain, isNeeded, isShown, withKey } from "/pages/canvas/schema.js";
+import { CHOICES, controlOf, firstOf, fits, isMain, isNeeded, isShown, withChoice } from "/pages/canvas/schema.js";
 
 const { h, inject, ref, watch } = globalThis.Vue;
 
@@ -434,7 +434,7 @@ export const Properties = {
   setup(props, { emit }) {
     const form = inject("form");
     const picked = ref({});
-    const set = (key, value) => emit("change", withKey(props.value, key, value), key, value);
+    const set = (key, value) => emit("change", withChoice(props.shape, props.value, key, value), key, value);
     const isRequired = (key) => (props.schema.required ?? []).includes(key);
     const isMarked = (key) => isRequired(key) || isNeeded(props.schema, props.shape, key, props.value);
     const fieldOf = (key, more = {}) => h(Field, {

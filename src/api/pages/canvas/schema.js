@@ -51,7 +51,15 @@ const NEEDED = {
 export const isNeeded = (schema, shape, key, owner) =>
   (schema["x-needed"] ?? []).includes(key) || (NEEDED[`${shape}.${key}`]?.(owner) ?? false);
 
-export const isShown = (shape, key, owner) => owner[key] !== undefined || (SHOWN[`${shape}.${key}`]?.(owner) ?? true);
+const makesSense = (shape, key, owner) => SHOWN[`${shape}.${key}`]?.(owner) ?? true;
+
+export const isShown = (shape, key, owner) => owner[key] !== undefined || makesSense(shape, key, owner);
+
+/** An object with another value of a property, without what made sense beside the one before alone. */
+export function withChoice(shape, owner, key, value) {
+  const after = withKey(owner, key, value);
+  return Object.fromEntries(Object.entries(after).filter(([name]) => !makesSense(shape, name, owner) || makesSense(shape, name, after)));
+}
 
 /** Optional properties that are shown beside the required ones; the others are under "More options". */
 const MAIN = {
