@@ -17,7 +17,7 @@ from tests.support.person import Person, violations
 
 def input_of(path: str) -> str:
     """The input of a field of the form, as an expression."""
-    return one(f'[data-path="{path}"] input')
+    return one(f'[data-path="{path}"] :is(input, textarea)')
 
 
 pytestmark = [pytest.mark.takes(seconds=60), pytest.mark.long]
