@@ -2,6 +2,7 @@
 
 import pytest
 
+from models.core.access.rules import Role
 from tests.support.browser import Page
 from tests.support.grid import SHIFT, Table, table_of
 from tests.support.person import Json
@@ -51,6 +52,24 @@ async def test_cells_are_reached_and_typed_by_keys_alone(table: Table) -> None:
     await table.key("Tab", SHIFT)
     active = "document.querySelector('.sheet').getAttribute('aria-activedescendant')"
     assert await table.page.evaluate(active) == "cell-1-0"
+
+
+async def test_a_question_mark_is_typed_where_texts_are(table: Table, space: Space) -> None:
+    shortcuts = "document.querySelector('#shortcuts[open]')"
+    await table.open()
+    await table.choose(0, "title")
+    await table.keys("?", "Enter")
+    await table.shows(0, "title", "?")
+    await table.holds(0, "title", "?")
+    assert await table.page.evaluate(shortcuts) is None
+    # A checkbox takes no text, and the cells of a viewer take none.
+    await table.keys("ArrowRight", "ArrowRight", "ArrowRight", "?")
+    await table.page.until(f"{shortcuts} !== null")
+    viewer, _ = await space.member(Role.VIEWER)
+    await table.open(user_id=viewer)
+    await table.choose(0, "title")
+    await table.key("?")
+    await table.page.until(f"{shortcuts} !== null")
 
 
 async def test_a_refused_value_stays_as_typed_and_blocks_nothing(table: Table) -> None:

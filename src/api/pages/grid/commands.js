@@ -81,6 +81,12 @@ export class Table {
     if (this.selection.row < 0 && this.records.list.length > 0) this.select(0, 0);
   }
 
+  /** True when a text can be typed into the active cell. */
+  get takesText() {
+    const { field } = this.active;
+    return Boolean(field) && this.isTyped(field) && field.kind !== "checkbox";
+  }
+
   get active() {
     const { row, col } = this.selection;
     return { record: this.records.list[row], field: this.columns.value[col] };

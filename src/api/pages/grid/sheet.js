@@ -135,7 +135,7 @@ export const Sheet = {
       else if (event.key === "Enter") table.addBelow();
       else if (event.key === "Delete" || event.key === "Backspace") table.clear();
       else if (event.key === " ") event.shiftKey ? table.check(selection.row, !table.isChecked(selection.row), false) : table.space();
-      else if (isTyping(event) && event.key !== "?") table.edit(event.key);
+      else if (isTyping(event) && (event.key !== "?" || table.takesText)) table.edit(event.key);
       else return false;
       return true;
     }
