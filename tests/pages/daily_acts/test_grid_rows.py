@@ -111,6 +111,25 @@ async def test_rows_are_added_duplicated_and_edited_together(table: Table) -> No
     await table.holds(0, "state", None)
 
 
+async def test_all_records_are_those_that_are_loaded(
+    page: Page, server: Server, space: Space
+) -> None:
+    rows: list[Json] = [{"title": f"Item {at}"} for at in range(203)]
+    table = await table_of(page, server, space, FIELDS, rows)
+    await table.open()
+    box = ".sheet-head input[type=checkbox]"
+    await page.until(
+        f"document.querySelector({box!r}).ariaLabel === 'Select 200 records loaded so far'"
+    )
+    await page.click(box)
+    assert "200 of 203 selected" in await page.text(".picked-bar")
+    await table.choose(0, "title")
+    await table.key("End", CONTROL)
+    await page.until(f"document.querySelector({box!r}).ariaLabel === 'Select all 203 records'")
+    await page.click(box)
+    await page.until("document.querySelector('.picked-bar').innerText.includes('203 selected')")
+
+
 async def test_new_rows_pass_the_filter_of_the_view(table: Table) -> None:
     conditions = [
         {"field": "state", "op": "eq", "value": "shut"},

@@ -4,14 +4,14 @@ import { parse, written } from "./clipboard.js";
 import { Edits, cellKey } from "./edits.js";
 import { copied, MOST_CELLS, plan } from "./paste.js";
 import { Selection } from "./selection.js";
-import { isSame, isWritten, OPTIONS, passing, read, textOf, valueOf } from "./values.js";
+import { isSame, isWritten, LANGUAGE, OPTIONS, passing, read, textOf, valueOf } from "./values.js";
 
 const { computed, shallowReactive, shallowRef, watch } = Vue;
 
 /** Columns of a table without a view that says which. */
 const FIRST_COLUMNS = 40;
 const WIDTHS = { title: 260, long_text: 240, rich_text: 240, json: 200, checkbox: 92, number: 120, currency: 130, percent: 100, rating: 120, date: 124, datetime: 164, time: 92, duration: 100, relation: 190, multi_select: 190, url: 200, email: 200 };
-const records = (count) => `${count.toLocaleString()} ${count === 1 ? "record" : "records"}`;
+export const countOf = (count) => `${count.toLocaleString(LANGUAGE)} ${count === 1 ? "record" : "records"}`;
 
 /** The order, the widths and the hidden columns of a view. */
 function layoutOf(fields, view) {
@@ -244,7 +244,7 @@ export class Table {
     const act = await this.run(() => this.edits.many("Paste", changes, creations));
     if (!act) return;
     const rows = new Set([...changes.map((one) => one.id)]).size + creations.length;
-    this.say(`Pasted ${records(rows)}`);
+    this.say(`Pasted ${countOf(rows)}`);
     // The person may have gone on to another cell meanwhile.
     if (this.selection.row !== row || this.selection.col !== col || this.selection.isEditing) return;
     const keys = changes.map((one) => this.columns.value.findIndex((field) => field.key === one.key));
@@ -317,15 +317,15 @@ export class Table {
   async duplicate() {
     const copies = this.picked.map((one) => ({ data: { ...one.data, title: one.title }, relations: Object.fromEntries(Object.entries(one.relations).filter(([, ids]) => ids.length > 0)) }));
     const at = Math.max(...this.picked.map((one) => this.records.at(one.id))) + 1;
-    if (await this.run(() => this.edits.add(copies, at, `Duplicate ${records(copies.length)}`))) this.checked.clear();
+    if (await this.run(() => this.edits.add(copies, at, `Duplicate ${countOf(copies.length)}`))) this.checked.clear();
   }
 
   async drop(op) {
     const ids = this.picked.map((one) => one.id);
-    const label = `${op === "delete" ? "Delete" : "Archive"} ${records(ids.length)}`;
+    const label = `${op === "delete" ? "Delete" : "Archive"} ${countOf(ids.length)}`;
     if (!(await this.run(() => this.edits.drop(ids, op, label)))) return;
     this.checked.clear();
-    this.say(`${op === "delete" ? "Deleted" : "Archived"} ${records(ids.length)}`);
+    this.say(`${op === "delete" ? "Deleted" : "Archived"} ${countOf(ids.length)}`);
     this.focus();
   }
 

@@ -24,6 +24,9 @@ export class Records {
 
   get list() { return this.rows.value; }
 
+  /** True when all records of the query are listed. */
+  get isWhole() { return this.state.isDone && (this.state.total ?? 0) <= this.list.length; }
+
   at(id) {
     return this.places.get(id) ?? -1;
   }

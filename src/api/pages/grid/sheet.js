@@ -2,6 +2,7 @@
 
 import { Row } from "./cells.js";
 import { ColumnHead, NewField } from "./columns.js";
+import { countOf } from "./commands.js";
 
 const { computed, h, nextTick, onBeforeUnmount, onMounted, ref, watch } = Vue;
 
@@ -227,7 +228,7 @@ export const Sheet = {
       }, [
         h("div", { class: "sheet-head", role: "rowgroup" }, h("div", { class: "head-row", role: "row", "aria-rowindex": 1 }, [
           h("div", { class: "gutter frozen", role: "columnheader", "aria-colindex": 1 }, table.store.canWrite ? h("input", {
-            type: "checkbox", tabindex: -1, "aria-label": "Select all records", checked: table.checked.size > 0 && table.checked.size === records.rows.value.length,
+            type: "checkbox", tabindex: -1, "aria-label": records.isWhole ? `Select all ${countOf(records.list.length)}` : `Select ${countOf(records.list.length)} loaded so far`, checked: table.checked.size > 0 && table.checked.size === records.rows.value.length,
             onClick: (event) => table.checkAll(event.target.checked),
           }) : h("span", { class: "hidden" }, "Number")),
           columns.map((field, at) => h(ColumnHead, { key: field.key, table, field, at, left: lefts.value[at] ?? null })),

@@ -4,7 +4,7 @@ import { namesOf } from "/pages/canvas/names.js";
 import { act, overview, Refused, uploaded } from "/pages/client.js";
 import { FindBar } from "/pages/find-bar.js";
 import { answered, history } from "/pages/views/store.js";
-import { Table } from "./commands.js";
+import { countOf, Table } from "./commands.js";
 import { FieldPanel } from "./fields.js";
 import { isElsewhere } from "./history.js";
 import { followRecords } from "./live.js";
@@ -134,7 +134,7 @@ const Bar = {
 const PickedBar = {
   props: ["table"],
   setup: ({ table }) => () => (table.checked.size === 0 ? null : h("div", { class: "picked-bar", role: "group", "aria-label": "Selected records" }, [
-    h("b", null, `${table.checked.size.toLocaleString()} selected`),
+    h("b", null, `${table.checked.size.toLocaleString()}${table.records.isWhole || table.records.state.total === null ? "" : ` of ${table.records.state.total.toLocaleString()}`} selected`),
     button("Edit…", () => table.bulkEdit()), button("Duplicate", () => table.duplicate()), button("Archive", () => table.drop("archive")),
     button("Delete", () => table.drop("delete"), { class: "button small danger" }), button("Clear", () => { table.checked.clear(); table.focus(); }, { class: "button small subtle" }),
   ])),
@@ -171,7 +171,7 @@ const Foot = {
     const { state, rows } = table.records;
     const total = state.total ?? rows.value.length;
     return h("div", { class: "table-foot" }, [
-      h("span", { class: "count-of" }, `${total.toLocaleString(LANGUAGE)} ${total === 1 ? "record" : "records"}`),
+      h("span", { class: "count-of" }, countOf(total)),
       state.isLoading ? h("span", { class: "quiet" }, "Loading…") : null,
       state.isDone && state.total > rows.value.length ? button(`Show ${(state.total - rows.value.length).toLocaleString(LANGUAGE)} new`, () => table.records.reload().then(() => table.focus())) : null,
       state.problem ? h("span", { class: "fault", role: "alert" }, [state.problem, " ", button("Try again", () => table.records.more())]) : null,
