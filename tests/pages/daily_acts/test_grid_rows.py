@@ -130,6 +130,24 @@ async def test_all_records_are_those_that_are_loaded(
     await page.until("document.querySelector('.picked-bar').innerText.includes('203 selected')")
 
 
+async def test_the_foot_says_what_no_longer_matches(table: Table) -> None:
+    condition = {"field": "price", "op": "lt", "value": 4}
+    body = {"label": "Low", "kind": "table", "manifest": {"filter": condition}}
+    view = await table.person.call("POST", f"{table.path}/views", body)
+    await table.open(f"?view={view['id']}")
+    count_of = "document.querySelector('.count-of').innerText"
+    await table.page.until(f"{count_of} === '4 records'")
+    await table.choose(1, "price")
+    await table.keys("9", "Enter")
+    await table.page.until(f"{count_of} === '3 records, 1 no longer matches the filter'")
+    await table.choose(2, "price")
+    await table.keys("9", "Enter")
+    await table.page.until(f"{count_of} === '2 records, 2 no longer match the filter'")
+    await table.key("z", CONTROL)
+    await table.key("z", CONTROL)
+    await table.page.until(f"{count_of} === '4 records'")
+
+
 async def test_new_rows_pass_the_filter_of_the_view(table: Table) -> None:
     conditions = [
         {"field": "state", "op": "eq", "value": "shut"},

@@ -312,6 +312,12 @@ export class Table {
     return passing(this.store.view?.manifest.filter, (key) => this.store.fields.find((one) => one.key === key));
   }
 
+  /** True when not every record of the table is asked for. */
+  get isFiltered() {
+    const { filter, search } = this.records.query;
+    return Boolean(filter || search || this.store.view?.manifest.filter || this.store.view?.manifest.search);
+  }
+
   get picked() { return this.records.list.filter((one) => this.checked.has(one.id)); }
 
   async duplicate() {

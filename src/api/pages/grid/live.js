@@ -26,7 +26,8 @@ export function followRecords(table, place, { read, revisions, fieldsChanged }) 
     for (const id of change.ids) if (records.at(id) >= 0) changed.add(id);
     if (change.hasFields) await fieldsChanged();
     await look();
-    if (change.isCounted && edits.state.saving === 0) await records.count();
+    // An edit takes records out of a filter, and into it.
+    if ((change.isCounted || (table.isFiltered && change.ids.size > 0)) && edits.state.saving === 0) await records.count();
   }
 
   async function look() {

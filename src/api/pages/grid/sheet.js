@@ -220,7 +220,7 @@ export const Sheet = {
       const columns = table.columns.value;
       const { totals } = records.state;
       return h("div", {
-        ref: box, class: "sheet", role: "grid", tabindex: 0, "aria-label": table.store.database.label, "aria-rowcount": records.state.total === null ? -1 : records.state.total + 1, "aria-colcount": columns.length + 1,
+        ref: box, class: "sheet", role: "grid", tabindex: 0, "aria-label": table.store.database.label, "aria-rowcount": records.state.total === null ? -1 : Math.max(records.state.total, records.rows.value.length) + 1, "aria-colcount": columns.length + 1,
         "aria-multiselectable": "true", "aria-readonly": table.store.canWrite ? undefined : "true", "aria-activedescendant": active >= 0 && !selection.isEditing && active < records.rows.value.length ? `cell-${active}-${col}` : undefined,
         style: { "--columns": template.value, "--wide": `${wide.value}px` },
         onScroll: scroll, onKeydown: keydown, onPointerdown: pointerdown, onClick: click, onDblclick: (event) => { if (event.target.closest("[data-col]") && !event.target.closest(".editor-line, .picker, dialog")) table.edit(); },

@@ -170,8 +170,9 @@ const Foot = {
   setup: ({ table }) => () => {
     const { state, rows } = table.records;
     const total = state.total ?? rows.value.length;
+    const outside = table.isFiltered && state.isDone ? rows.value.length - total : 0;
     return h("div", { class: "table-foot" }, [
-      h("span", { class: "count-of" }, countOf(total)),
+      h("span", { class: "count-of" }, [countOf(total), outside > 0 ? `, ${outside.toLocaleString(LANGUAGE)} no longer ${outside === 1 ? "matches" : "match"} the filter` : ""]),
       state.isLoading ? h("span", { class: "quiet" }, "Loading…") : null,
       state.isDone && state.total > rows.value.length ? button(`Show ${(state.total - rows.value.length).toLocaleString(LANGUAGE)} new`, () => table.records.reload().then(() => table.focus())) : null,
       state.problem ? h("span", { class: "fault", role: "alert" }, [state.problem, " ", button("Try again", () => table.records.more())]) : null,
