@@ -79,7 +79,8 @@ export class Records {
     this.query = query;
     this.cursor = null;
     const old = this.list.length;
-    Object.assign(this.state, { isLoading: false, isDone: false });
+    // The number is of the query before.
+    Object.assign(this.state, { total: null, isLoading: false, isDone: false });
     const before = this.list;
     this.isFresh = true;
     await this.more();
