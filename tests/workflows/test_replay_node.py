@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import text
 
+from cli.replay.divergence import print_reexecution
 from cli.replay.histories import HistoryUnavailableError
 from cli.replay.reexecution import Options, Reexecution, Request, reexecute
 from models.automation.secrets.store import PutSecret, put_secret
@@ -211,6 +212,39 @@ async def test_a_call_is_really_made_when_that_is_said(
     assert (found.before.status, found.now.status) == ("failed", "succeeded")
     assert (found.now.output["body"], found.calls) == ({"n": 2}, "made")
     assert len(endpoint.requests) == 2
+
+
+@pytest.mark.parametrize("status", [200, 500])
+async def test_headers_of_a_response_are_shown_and_not_compared(
+    engine: Engine,
+    once: Any,
+    serve: Serve,
+    capsys: pytest.CaptureFixture[str],
+    status: int,
+) -> None:
+    """The date and others differ with each call."""
+    endpoint = await serve(
+        *(reply(status, {"n": 1}, x_request_id=f"id-{n}") for n in (1, 2)),
+        reply(status, {"n": 2}),
+    )
+    call = node("call", "http_request", url=endpoint.url, retry={"maxAttempts": 1})
+    run = await engine.run(graph(call))
+    found = await once(run.id, "call", live=True)
+    assert found.now.as_before(found.before), found
+    print_reexecution(found)
+    shown = capsys.readouterr().out
+    assert "output         same" in shown
+    assert "headers        differs (not compared)" in shown
+    assert "id-2" in shown
+    found = await once(run.id, "call", live=True)
+    assert not found.now.as_before(found.before)
+
+
+async def test_headers_that_a_node_itself_makes_are_compared(engine: Engine, once: Any) -> None:
+    run = await engine.run(graph(node("it", "respond", status=200, headers={"X-A": "a"}, body="")))
+    found = await once(run.id, "it")
+    assert found.now.output["headers"] == {"X-A": "a"}
+    assert found.now.headers is None
 
 
 async def test_a_failed_last_attempt_is_that_attempt(

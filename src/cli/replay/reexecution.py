@@ -74,6 +74,10 @@ class Request:
     options: Options = field(default_factory=Options)
 
 
+NOT_COMPARED = ("input", "headers")
+"""Parts of an end that are shown, and may differ."""
+
+
 @dataclass(frozen=True, slots=True)
 class End:
     """An end as a row has it."""
@@ -84,10 +88,16 @@ class End:
     output: JsonObject | None
     outcome: str | None = None
     input: JsonObject | None = None
+    headers: JsonObject | None = None
+    """Of the response to a call, of which the date and others differ with each call."""
 
     def as_before(self, before: "End") -> bool:
         """True for the same end. What the node was given may be written otherwise."""
-        return dataclasses.replace(self, input=None) == dataclasses.replace(before, input=None)
+        return self._compared == before._compared
+
+    @property
+    def _compared(self) -> "End":
+        return dataclasses.replace(self, **dict.fromkeys(NOT_COMPARED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,11 +368,23 @@ def _chosen_step(
 
 
 def _end_of_node(node: node_writes.RecordedNode) -> End:
-    return End(node.status, node.error_code, node.error, node.output, node.outcome, node.input)
+    output, headers = _without_headers(node.node_kind, node.output)
+    return End(node.status, node.error_code, node.error, output, node.outcome, node.input, headers)
 
 
 def _end_of_step(step: action_run_execution.RecordedStep) -> End:
-    return End(step.status, step.error_code, step.error, step.result)
+    output, headers = _without_headers(step.kind, step.result)
+    return End(step.status, step.error_code, step.error, output, headers=headers)
+
+
+def _without_headers(
+    kind: str, output: JsonObject | None
+) -> tuple[JsonObject | None, JsonObject | None]:
+    """The output of a call without the headers of its response, and these."""
+    if output is None or kind not in activity_calls.CALLS_OUTSIDE:
+        return output, None
+    rest = {name: value for name, value in output.items() if name != "headers"}
+    return rest, output.get("headers")
 
 
 def _end_of_source_run(run: SourceRunRow) -> End:
