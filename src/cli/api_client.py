@@ -6,7 +6,7 @@ from typing import Any, Self
 import httpx2
 
 from cli.console import StartError
-from cli.supervisor.state import StateDir, read_object
+from cli.supervisor.state import StateDir, no_platform, read_object
 
 Json = dict[str, Any]
 
@@ -91,8 +91,5 @@ def _connection(state_dir: Path) -> Json:
     state = StateDir(state_dir)
     connection = read_object(state.connection) if state.is_owned() else {}
     if not connection:
-        raise StartError(
-            f"No platform is running in {state.root}. Start one with `workspace up`, choose another"
-            " --state-dir, or connect to a remote one with --url and --api-key."
-        )
+        raise no_platform(state.root, "use --url and --api-key")
     return connection

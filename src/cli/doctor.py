@@ -14,7 +14,7 @@ from rich.table import Table
 
 from cli import doctor_checks
 from cli.console import StartError, reported, terminal
-from cli.supervisor.state import StateDir, read_object
+from cli.supervisor.state import StateDir, no_platform, read_object
 from runtime.configuration.settings import Settings, load_settings
 
 _COLORS = {
@@ -54,7 +54,7 @@ def doctor(
     if as_json:
         typer.echo(json.dumps(_json_of(findings), indent=2))
     else:
-        _print(findings)
+        print_findings(findings)
     raise typer.Exit(
         1 if any(one.status is doctor_checks.Status.FAILURE for one in findings) else 0
     )
@@ -68,10 +68,7 @@ def settings_of(state_dir: Path) -> tuple[Settings, str | None]:
     state = StateDir(state_dir)
     if not state.is_owned():
         if "DATABASE_URL" not in os.environ:
-            raise StartError(
-                f"No platform is running in {state.root}. Start one with `workspace up`, or choose"
-                " another --state-dir. For a remote one, set DATABASE_URL and the other variables."
-            )
+            raise no_platform(state.root, "set DATABASE_URL and the other variables")
         return load_settings(), None
     connection = read_object(state.connection)
     if not connection:
@@ -119,13 +116,16 @@ async def _platform(url: str, state: StateDir) -> doctor_checks.Finding:
     return doctor_checks.Finding(subject, f"not ready at {url}: {reason}", f"check {state.logs}")
 
 
-def _print(findings: Sequence[doctor_checks.Finding]) -> None:
+def print_findings(findings: Sequence[doctor_checks.Finding]) -> None:
+    """Print a line for each check, and below it the fix, where one is needed."""
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("", "check", "result", "fix"):
+    for column in ("", "check", "result"):
         table.add_column(column, overflow="fold")
     for one in findings:
         mark = f"[{_COLORS[one.status]}]{one.status}[/]"
-        table.add_row(mark, one.subject, escape(one.fact), escape(one.remedy or ""))
+        # Below the result: few have a fix, and a column of it would take a third of the width.
+        fix = f"\nFix: {one.remedy}" if one.remedy else ""
+        table.add_row(mark, one.subject, escape(one.fact + fix))
     terminal().print(table)
 
 

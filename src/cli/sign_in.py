@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from cli.console import StartError, reported
-from cli.supervisor.state import StateDir
+from cli.supervisor.state import StateDir, no_platform
 
 if TYPE_CHECKING:
     from models.core.base import Id
@@ -72,10 +72,7 @@ def _place(state_dir: Path) -> _Place:
         return _Place(str(connection["consoleUrl"]), database_url, (EMAIL, NAME))
     if database_url and public_url:
         return _Place(f"{public_url.rstrip('/')}/", database_url, None)
-    raise StartError(
-        f"No platform is running in {state_dir.absolute()}. Start one with `workspace up`, or"
-        " choose another --state-dir. For a remote one, set DATABASE_URL and WORKSPACE_PUBLIC_URL."
-    )
+    raise no_platform(state_dir, "set DATABASE_URL and WORKSPACE_PUBLIC_URL")
 
 
 async def _link(database_url: str, email: str, name: str | None, new_workspace: str | None) -> str:

@@ -16,6 +16,7 @@ from temporalio.client import Client as TemporalClient
 
 import cli.deploy.deployment
 from cli.deploy.deployment import BuildOverview, Deployment, State
+from cli.doctor import print_findings
 from cli.doctor_checks import (
     Finding,
     Status,
@@ -257,6 +258,23 @@ async def test_a_poller_that_is_not_alive_does_not_count(monkeypatch: pytest.Mon
     assert await workers(["b1"]) == {"b1": dict.fromkeys(Queue, frozenset({"2@host"}))}
     everybody = await Deployment(client, "workspace").workers(["b1"])
     assert everybody["b1"][Queue.IO] == {"1@host", "2@host"}
+
+
+def test_words_are_whole_in_a_terminal_of_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    places = "state directory, object store, PostgreSQL: 12.5 GiB of 100.0 GiB free"
+    store = "file:///home/ada/workspace-platform/.state/objects"
+    remedy = "set WORKSPACE_OIDC_ISSUER, WORKSPACE_OIDC_AUDIENCE and WORKSPACE_OIDC_JWKS"
+    facts = [places, store, "not configured"]
+    print_findings(
+        [Finding("Disks", places), Finding("Object store", store),
+         Finding("Identity provider", "not configured", remedy, is_warning=True)]
+    )  # fmt: skip
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert set(" ".join([*facts, "Fix:", remedy]).split()) <= set(shown.split())
 
 
 def test_a_remedy_makes_a_failure() -> None:

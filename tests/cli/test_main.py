@@ -57,6 +57,25 @@ def test_each_example_of_the_help_is_a_call_of_its_command(
         assert example in shown
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "replay x", "replay --since 24h", f"replay {UUID(int=7)} --node call", "history x",
+        "deploy status", "deploy promote b1", "deploy drain b1 --wait", "doctor", "sign-in",
+        "rotate-secret", "quarantine", f"refresh {UUID(int=7)}",
+    ],
+)  # fmt: skip
+def test_commands_that_find_no_platform_say_the_same(
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("DATABASE_URL", "TEMPORAL_ADDRESS", "WORKSPACE_STATE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    done = CliRunner().invoke(app, call.split())
+    assert f"No platform is running in {tmp_path / '.state'}. Start one with" in done.stderr
+    assert done.exit_code == (2 if call.startswith(("replay", "history")) else 1)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_has_the_first_line_of_each_help(name: str) -> None:
     program = loaded(name)

@@ -211,6 +211,18 @@ async def test_children_end_in_the_order_given(
     assert list(state.pids.iterdir()) == []
 
 
+def test_only_unexpected_states_are_red() -> None:
+    shown = StringIO()
+    console = Console(file=shown, force_terminal=True, color_system="standard", width=80)
+    red = "\x1b[31m"
+    with Status(console) as status:
+        for state in ("starting", "ready", "stopping", "stopped", "done"):
+            status.set("api", state)
+        assert red not in shown.getvalue()
+        status.set("api", "died")
+        assert red in shown.getvalue()
+
+
 async def test_a_deaf_child_is_killed_with_all_it_started(
     supervisor: Supervisor, state: StateDir
 ) -> None:

@@ -11,7 +11,7 @@ from uuid import UUID
 import typer
 
 from cli.console import StartError, aside, reported, say
-from cli.supervisor.state import StateDir, read_object
+from cli.supervisor.state import StateDir, no_platform, read_object
 
 if TYPE_CHECKING:
     from runtime.database import Database
@@ -62,7 +62,7 @@ async def _database(state_dir: Path) -> "AsyncIterator[Database]":
     connection = read_object(StateDir(state_dir).connection)
     url = os.environ.get("DATABASE_URL") or connection.get("databaseUrl")
     if not url:
-        raise StartError(f"Set DATABASE_URL. No platform is running in {state_dir}.")
+        raise no_platform(state_dir, "set DATABASE_URL")
     database = Database(url, pool_size=1, application="workspace-quarantine")
     try:
         yield database

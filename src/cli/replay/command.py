@@ -117,17 +117,16 @@ def _check(node: str | None, options: "Options", *, is_one_run: bool) -> None:
 
 
 def _reexecute(state_dir: Path, run: str, node: str, options: "Options") -> bool:
+    from cli.doctor import settings_of
     from cli.replay.divergence import print_reexecution
     from cli.replay.reexecution import DebuggerLeft, Request, reexecute
-    from cli.supervisor.state import StateDir
-    from runtime.configuration.settings import load_settings
     from runtime.ids import parse_id
     from runtime.observability.logs import configure_logging
 
     run_id = parse_id(run)
     if run_id is None:
         raise typer.BadParameter(f"--node takes the ID of a run, and {run} is not one.")
-    settings = load_settings(**StateDir(state_dir).running_settings())
+    settings, _ = settings_of(state_dir)
     configure_logging("console", "ERROR")
     try:
         once = asyncio.run(reexecute(settings, Request(run_id, node, options)))

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from temporalio.client import Client, WorkflowExecution, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.console import EXPLAINED, complain, database_problem
+from cli.supervisor.state import no_platform
 from runtime.clock import utc_now
 from runtime.configuration.settings import TemporalSettings, load_temporal_settings
 from runtime.ids import parse_id
@@ -48,8 +50,10 @@ async def temporal_of(state_dir: Path, address: str | None) -> Client:
 
 
 def temporal_settings(state_dir: Path, address: str | None) -> TemporalSettings:
-    """The same as settings. Raises SettingsError."""
+    """The same as settings. Raises SettingsError, StartError where nothing names a platform."""
     address = address or _published(state_dir)
+    if not (address or os.environ.get("DATABASE_URL")):
+        raise no_platform(state_dir, "set TEMPORAL_ADDRESS")
     return load_temporal_settings(**({"temporal_address": address} if address else {}))
 
 

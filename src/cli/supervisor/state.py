@@ -22,6 +22,14 @@ _LOG_LIMIT = 10 * 1024 * 1024
 _SETTINGS = ("WORKSPACE_", "DATABASE_", "TEMPORAL_")
 
 
+def no_platform(root: Path, remote: str) -> StartError:
+    """The error of a command that finds no platform; `remote` says how to name one elsewhere."""
+    return StartError(
+        f"No platform is running in {root.absolute()}. Start one with `workspace up`, or choose"
+        f" another --state-dir. For a remote one, {remote}."
+    )
+
+
 class StateDir:
     """Paths and small files below one directory."""
 

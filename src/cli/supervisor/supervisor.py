@@ -370,4 +370,11 @@ def _runs(process: psutil.Process) -> bool:
         return False
 
 
-_STYLES = {"ready": "green", "starting": "yellow", "stopping": "yellow", "done": "green"}
+_STYLES = {
+    "ready": "green",
+    "done": "green",
+    "starting": "yellow",
+    "stopping": "yellow",
+    "stopped": "dim",
+}
+"""Of expected states. All others are red."""
