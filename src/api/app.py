@@ -82,6 +82,7 @@ def create_app(
     database: Database | None = None,
     background: Sequence[kernel_services.Background] = (
         kernel_services.secret_keys,
+        kernel_services.object_store,
         kernel_services.notifications,
         kernel_services.feeds,
         kernel_services.overdue_alerts,

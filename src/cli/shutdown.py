@@ -48,7 +48,7 @@ async def until_stopped(stopping: asyncio.Event, work: Coroutine[Any, Any, None]
 
 @asynccontextmanager
 async def background(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run services that never end by themselves for the length of the block.
+    """Run services for the length of the block.
 
     One that fails ends the block, which would otherwise continue without it. Raises its error.
     """

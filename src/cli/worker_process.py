@@ -296,6 +296,7 @@ async def run_worker(
             beside = shutdown.background(
                 _beat(heartbeat),
                 report_presence(parts.database, queues),
+                parts.store.report(),
                 watch_secret_key(parts.database, parts.keys),
                 require_polling(parts.client, queues, version.poller_group),
             )

@@ -106,6 +106,16 @@ class ObjectStore:
         finally:
             await self.delete(key)
 
+    async def report(self) -> None:
+        """Log at the start of a process that the store cannot be used; the first upload is later.
+
+        It starts all the same, since a store may be back before it is needed.
+        """
+        try:
+            await self.probe()
+        except (UnavailableError, OSError):
+            _log.error("object_store_unusable", store=self._url, help="run `workspace doctor`")
+
     async def drop_unfinished(self, moment: datetime) -> None:
         """Remove what uploads begun before `moment` left in a directory when their process died.
 

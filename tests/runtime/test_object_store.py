@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from runtime.errors import UnavailableError
 from runtime.object_store import ObjectStore
@@ -143,6 +144,19 @@ async def test_naming_a_store_touches_no_disk_and_its_directory_is_private(tmp_p
     assert not directory.exists()
     await store.put("a", _chunks(b"x"))
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("place", ["directory", "file"])
+async def test_a_process_that_starts_reports_a_store_that_it_cannot_use(
+    tmp_path: Path, place: str
+) -> None:
+    if place == "file":
+        (tmp_path / "objects").touch()
+    url = (tmp_path / "objects").as_uri()
+    with capture_logs() as logged:
+        await ObjectStore(url).report()
+    found = [(one["log_level"], one["store"]) for one in logged if "store" in one]
+    assert found == ([("error", url)] if place == "file" else [])
 
 
 @pytest.mark.long

@@ -191,6 +191,13 @@ async def beside(work: Coroutine[Any, Any, None], name: str) -> AsyncIterator[No
 
 
 @asynccontextmanager
+async def object_store(services: Services) -> AsyncIterator[None]:
+    """Report a store that cannot be used."""
+    async with beside(services.store.report(), "object store"):
+        yield
+
+
+@asynccontextmanager
 async def notifications(services: Services) -> AsyncIterator[None]:
     """Notify workers, and readers of logs, after each commit that concerns them."""
     notifier = Notifier(services.settings.database_url.get_secret_value())
