@@ -6,10 +6,12 @@ A command is imported when it is called: the help needs none of them.
 import gc
 import inspect
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Annotated, Any
 
+import structlog
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
@@ -201,6 +203,8 @@ def loaded(name: str) -> TyperGroup:
     """The program with one of its commands or groups, which is imported."""
     module, _, attribute = COMMANDS[name][0].partition(":")
     part = getattr(import_module(module), attribute)
+    # Standard output is for results, which may be JSON.
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
     # The entry point disables it for the imports.
     gc.enable()
     program = typer.Typer()

@@ -1,5 +1,6 @@
 """`workspace doctor`: each check sees what it is about, and says how to mend it."""
 
+import json
 import os
 import shutil
 import socket
@@ -13,8 +14,11 @@ from uuid import uuid4
 import pytest
 from pydantic import SecretStr
 from temporalio.client import Client as TemporalClient
+from typer.testing import CliRunner
 
 import cli.deploy.deployment
+import cli.doctor
+from cli.commands import app
 from cli.deploy.deployment import BuildOverview, Deployment, State
 from cli.doctor import print_findings
 from cli.doctor_checks import (
@@ -23,6 +27,7 @@ from cli.doctor_checks import (
     check_disks,
     check_identity_provider,
     check_mail,
+    check_object_store,
     check_secret_key,
     judged_workers,
 )
@@ -275,6 +280,22 @@ def test_words_are_whole_in_a_terminal_of_80_columns(
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= 80
     assert set(" ".join([*facts, "Fix:", remedy]).split()) <= set(shown.split())
+
+
+def test_what_it_logs_is_no_part_of_its_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "objects").touch()
+    monkeypatch.setattr(cli.doctor, "_CHECKS", [check_object_store])
+    for name, value in {
+        "DATABASE_URL": "postgresql:///none",
+        "WORKSPACE_SECRET_KEY": OLD,
+        "WORKSPACE_OBJECT_STORE": (tmp_path / "objects").as_uri(),
+    }.items():
+        monkeypatch.setenv(name, value)
+    done = CliRunner().invoke(app, ["doctor", "--json", f"--state-dir={tmp_path}"])
+    assert [one["status"] for one in json.loads(done.stdout)["checks"]] == ["ok", "failure"]
+    assert "Not a directory" in done.stderr or "File exists" in done.stderr
 
 
 def test_a_remedy_makes_a_failure() -> None:
