@@ -282,9 +282,7 @@ def test_words_are_whole_in_a_terminal_of_80_columns(
     assert set(" ".join([*facts, "Fix:", remedy]).split()) <= set(shown.split())
 
 
-def test_what_it_logs_is_no_part_of_its_json(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_logs_are_no_part_of_its_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "objects").touch()
     monkeypatch.setattr(cli.doctor, "_CHECKS", [check_object_store])
     for name, value in {

@@ -5,6 +5,7 @@ import base64
 import os
 import tempfile
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ import pytest_asyncio
 from sqlalchemy import text
 
 from cli.replay.divergence import print_reexecution
+from cli.replay.ends import End, Reexecution
 from cli.replay.histories import HistoryUnavailableError
-from cli.replay.reexecution import Options, Reexecution, Request, reexecute
+from cli.replay.reexecution import Options, Request, reexecute
 from models.automation.secrets.store import PutSecret, put_secret
 from models.core.access.rules import Role
 from models.core.base import Id
+from runtime.clock import utc_now
 from runtime.configuration.settings import Settings
 from runtime.database import Database
 from runtime.ids import new_id
@@ -121,7 +124,7 @@ async def test_a_node_ends_as_it_did(engine: Engine, once: Any, kind: str) -> No
     config, output = KINDS[kind]
     run = await engine.run(graph(node("it", kind, **config)), {"name": "Ada"})
     found = await once(run.id, "it")
-    assert found.now.as_before(found.before), found
+    assert found.is_same, found
     assert (found.now.status, found.now.output) == ("succeeded", output)
 
 
@@ -173,6 +176,22 @@ async def test_records_are_written_and_rolled_back(engine: Engine, once: Any, ta
     found = await once(run.id, "make")
     assert found.now.status == "succeeded", found
     assert found.now.output["record"]["title"] == "A"
+    assert found.now.output["record"]["id"] != found.before.output["record"]["id"]
+    assert found.is_same
+
+
+def test_only_ids_and_times_that_were_made_now_may_differ() -> None:
+    old, began = str(new_id()), utc_now()
+    new, then, now = str(new_id()), (began - timedelta(days=1)).isoformat(), utc_now().isoformat()
+
+    def is_same(before: Any, now: Any) -> bool:
+        was, is_ = (End("succeeded", None, None, {"a": [{"b": one}]}) for one in (before, now))
+        return Reexecution("node a", "transform", was, is_, "", None, began).is_same
+
+    for recorded, present in ((old, new), (then, now), (old, old), (1, 1)):
+        assert is_same(recorded, present)
+    for recorded, present in ((now, then), (old, now), (then, new), (1, 2), (None, new)):
+        assert not is_same(recorded, present)
 
 
 @pytest.mark.parametrize(
@@ -230,14 +249,14 @@ async def test_headers_of_a_response_are_shown_and_not_compared(
     call = node("call", "http_request", url=endpoint.url, retry={"maxAttempts": 1})
     run = await engine.run(graph(call))
     found = await once(run.id, "call", live=True)
-    assert found.now.as_before(found.before), found
+    assert found.is_same, found
     print_reexecution(found)
     shown = capsys.readouterr().out
     assert "output         same" in shown
     assert "headers        differs (not compared)" in shown
     assert "id-2" in shown
     found = await once(run.id, "call", live=True)
-    assert not found.now.as_before(found.before)
+    assert not found.is_same
 
 
 async def test_headers_that_a_node_itself_makes_are_compared(engine: Engine, once: Any) -> None:
@@ -321,7 +340,7 @@ async def test_called_runs_and_actions_end_as_they_ended(engine: Engine, once: A
     run = await engine.run(graph({**acts, "actionId": str(action_id), "config": {}}))
     assert run.status == "succeeded", run.error
     found = await once(run.id, "act")
-    assert found.now.as_before(found.before)
+    assert found.is_same
 
 
 async def test_steps_of_actions(engine: Engine, once: Any, serve: Serve) -> None:

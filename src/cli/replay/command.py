@@ -134,7 +134,7 @@ def _reexecute(state_dir: Path, run: str, node: str, options: "Options") -> bool
         complain("Interrupted. No result.")
         return False
     print_reexecution(once)
-    return once.now.as_before(once.before)
+    return once.is_same
 
 
 async def _named(

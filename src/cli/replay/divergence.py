@@ -33,12 +33,13 @@ from typing_extensions import override
 
 from cli.console import say, terminal
 from cli.replay import verdicts as replay_verdicts
+from cli.replay.ends import NOT_COMPARED
 from cli.replay.histories import Execution, fetch_history
-from cli.replay.reexecution import NOT_COMPARED, SKIPPED
+from cli.replay.reexecution import SKIPPED
 from cli.work_handlers.registry import WORKFLOWS
 
 if TYPE_CHECKING:
-    from cli.replay.reexecution import End, Reexecution
+    from cli.replay.ends import End, Reexecution
 
 
 WORKFLOW_SOURCE = Path(__file__).parents[2] / "workflows"
@@ -286,13 +287,17 @@ def print_reexecution(once: "Reexecution") -> None:
     if before.outcome or now.outcome:
         _print(f"  outcome        {_both(before.outcome, now.outcome)}")
     _print(f"  error          {_both(_failure(before), _failure(now))}")
-    for what in ("input", "output", "headers"):
-        recorded, present = getattr(before, what), getattr(now, what)
-        if what in NOT_COMPARED and present is None:
+    for part in ("input", "output", "headers"):
+        recorded, present = getattr(before, part), getattr(now, part)
+        if part in NOT_COMPARED and present is None:
             # A node that continues an earlier attempt writes no input, and few have headers.
             continue
-        differs = "differs (not compared)" if what in NOT_COMPARED else "differs"
-        _print(f"  {what:<15}{'same' if recorded == present else differs}")
+        differs = "differs"
+        if part in NOT_COMPARED:
+            differs = "differs (not compared)"
+        elif once.has_same_output:
+            differs = "same, except for new IDs and times"
+        _print(f"  {part:<15}{'same' if recorded == present else differs}")
         if recorded != present:
             lines = difflib.unified_diff(
                 _lines(recorded), _lines(present), "recorded", "now", lineterm=""

@@ -29,6 +29,7 @@ from activities.automation_runs.nodes.invocation import failure_of
 from activities.data_source_runs.steps import DataSourceRunActivities
 from activities.parts import Parts, Periods
 from cli.replay import activity_calls
+from cli.replay.ends import End, Reexecution
 from cli.replay.histories import HistoryUnavailableError
 from models.automation.action_runs import execution as action_run_execution
 from models.automation.automation_runs import node_writes
@@ -39,6 +40,7 @@ from models.core.base import Id, JsonObject
 from models.registrations import register_models
 from models.sources.data_source_runs.rules import Stage, workflow_kind_of
 from models.sources.data_source_runs.tables import SourceRunRow, recorded_run, reopen_source_run
+from runtime.clock import utc_now
 from runtime.configuration.resources import platform_policy
 from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
@@ -72,46 +74,6 @@ class Request:
     run_id: Id
     node: str
     options: Options = field(default_factory=Options)
-
-
-NOT_COMPARED = ("input", "headers")
-"""Parts of an end that are shown, and may differ."""
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """An end as a row has it."""
-
-    status: str
-    code: str | None
-    error: str | None
-    output: JsonObject | None
-    outcome: str | None = None
-    input: JsonObject | None = None
-    headers: JsonObject | None = None
-    """Of the response to a call, of which the date and others differ with each call."""
-
-    def as_before(self, before: "End") -> bool:
-        """True for the same end. What the node was given may be written otherwise."""
-        return self._compared == before._compared
-
-    @property
-    def _compared(self) -> "End":
-        return dataclasses.replace(self, **dict.fromkeys(NOT_COMPARED))
-
-
-@dataclass(frozen=True, slots=True)
-class Reexecution:
-    """The two ends of one piece of work: `before` is the recorded one."""
-
-    name: str
-    kind: str
-    before: End
-    now: End
-    calls: str
-    """The source of the answers to outside calls; empty where the kind makes none."""
-    is_reached: bool | None
-    """True when the debugger came to its own code; None without a debugger."""
 
 
 async def reexecute(settings: Settings, request: Request) -> Reexecution:
@@ -152,6 +114,7 @@ class _Executor:
         self._database = database
         self._store = store
         self._stopped: bool | None = None
+        self._began = utc_now()
 
     async def node(self, node: node_writes.RecordedNode) -> Reexecution:
         """A node of an automation run."""
@@ -320,7 +283,7 @@ class _Executor:
         calls = ""
         if kind in activity_calls.CALLS_OUTSIDE or kind == "refresh":
             calls = "made" if self._request.options.live else "replayed from the recording"
-        return Reexecution(name, kind, before, now, calls, self._stopped)
+        return Reexecution(name, kind, before, now, calls, self._stopped, self._began)
 
 
 def _chosen_node(
