@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 from starlette.responses import Response
 
 from api.console.rendering import bare, is_htmx, local_path, see_other, toast
-from api.kernel.browsers import session_token
+from api.kernel.browsers import is_safe, session_token
 from api.kernel.request import ApiRequest
 from api.kernel.routing import Router
 from runtime.errors import PlatformError, UnauthorizedError, UnsupportedError, ValidationError
@@ -35,7 +35,7 @@ def refuse(request: ApiRequest, refusal: PlatformError) -> Response:
     """The answer of a page that cannot be shown, or of a form that was not taken."""
     if type(refusal) is UnauthorizedError:
         return _to_sign_in(request)
-    if is_htmx(request) and request.method != "GET":
+    if is_htmx(request) and not is_safe(request.scope):
         return toast(_sentence(refusal), "error", refusal.status)
     answer = bare(
         request,
@@ -67,7 +67,7 @@ def _to_sign_in(request: ApiRequest) -> Response:
         target = _page_shown(request.headers.get("hx-current-url", "/"))
         return Response(status_code=401, headers={"HX-Redirect": sign_in_path(target)})
     query = request.url.query
-    path = request.url.path if request.method == "GET" else "/"
+    path = request.url.path if is_safe(request.scope) else "/"
     return see_other(sign_in_path(f"{path}?{query}" if query else path))
 
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
-from api.kernel.browsers import takes_html
+from api.kernel.browsers import is_safe, takes_html
 from api.kernel.operation import Access, Operation, describe_operation
 from api.kernel.pipeline import serve
 from api.kernel.request import ApiRequest
@@ -24,7 +24,9 @@ class UnknownMethodError(MethodNotAllowedError):
     """The path has operations, but none of this method; `Allow` names theirs (RFC 9110, 15.5.6)."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
-        methods = ", ".join(sorted({operation.method for operation in operations}))
+        known = {operation.method for operation in operations}
+        known |= {"HEAD" for operation in operations if operation.answers_head}
+        methods = ", ".join(sorted(known))
         super().__init__(f"This path does not support the method. Allowed: {methods}.")
         self.headers = {"Allow": methods}  # type: ignore[misc]  # of this path
         self.is_public = all(one.access.credential == "none" for one in operations)
@@ -38,6 +40,14 @@ class _Node:
     literals: dict[str, "_Node"] = field(default_factory=dict)
     parameter: "_Node | None" = None
     operations: dict[str, Operation] = field(default_factory=dict)
+
+    def serving(self, method: str) -> Operation | None:
+        """The operation of a method; a HEAD without one of its own is answered as the GET."""
+        operation = self.operations.get(method)
+        if operation is None and method == "HEAD":
+            read = self.operations.get("GET")
+            return read if read is not None and read.answers_head else None
+        return operation
 
 
 class Dispatch:
@@ -170,7 +180,7 @@ def _walk(
 ) -> tuple[Operation, list[str]] | None:
     """The operation of a path, with the values of its parameters from the last to the first."""
     if at == len(segments):
-        operation = node.operations.get(method)
+        operation = node.serving(method)
         return None if operation is None else (operation, [])
     segment = segments[at]
     literal = node.literals.get(segment)
@@ -184,7 +194,7 @@ def _walk(
 
 def _may_be_a_page(scope: Scope) -> bool:
     """True for an address that a person opens; one of an operation is told of in JSON."""
-    is_address = scope["method"] == "GET" and not scope["path"].startswith("/v1/")
+    is_address = is_safe(scope) and not scope["path"].startswith("/v1/")
     return is_address and takes_html(scope)
 
 

@@ -204,6 +204,14 @@ class Operation:
     deprecated: Deprecated | None = None
 
     @property
+    def answers_head(self) -> bool:
+        """A HEAD gets its status and headers (RFC 9110, 9.3.2).
+
+        A GET that writes has none: previews of links send it, and a use or a run is not for them.
+        """
+        return self.method == "GET" and self.reads
+
+    @property
     def heavy(self) -> bool:
         """One request may take a processor for long."""
         return self.batch or self.access.heavy

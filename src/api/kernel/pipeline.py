@@ -56,7 +56,17 @@ async def serve(operation: Operation, scope: Scope, receive: Receive, send: Send
             return
         if span is not None:
             span.set_attribute("http.response.status_code", response.status_code)
-    await response(scope, receive, send)
+    if scope["method"] == "HEAD":
+        await _send_head(response, send)
+    else:
+        await response(scope, receive, send)
+
+
+async def _send_head(response: Response, send: Send) -> None:
+    """Send what an answer says without its body: a stream does not begin."""
+    start = {"status": response.status_code, "headers": response.raw_headers}
+    await send({"type": "http.response.start", **start})
+    await send({"type": "http.response.body"})
 
 
 async def _answered(operation: Operation, scope: Scope, receive: Receive) -> Response | None:

@@ -138,8 +138,6 @@ def download(request: ApiRequest, content: Content) -> Response:
         headers["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{content.byte_size}"
         status = 206
     headers |= {"Content-Length": str(span.end - span.start), "Content-Type": content.mime_type}
-    if request.method == "HEAD":
-        return Response(status_code=status, headers=headers)
     pieces = request.services.store.get(content.object_key, span.start, span.end)
     return _StoredBytes(pieces, status, headers)
 

@@ -314,9 +314,10 @@ class ApiRequest(Request):
         """The answer of `poll` at the end of accepted work; None for a caller who does not wait.
 
         The caller waits for `seconds`, or the seconds of `Prefer: wait`, and not where too many
-        of the workspace do. Nothing begins in a dry run, so nothing is waited for.
+        of the workspace do. Nothing begins in a dry run, so nothing is waited for. A HEAD has no
+        body to tell of an end.
         """
-        if self.is_dry_run:
+        if self.is_dry_run or self.method == "HEAD":
             return None
         preferred = preferred_wait(self.headers_named(b"prefer")) if seconds is None else None
         within = seconds or preferred

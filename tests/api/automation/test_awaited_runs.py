@@ -136,6 +136,16 @@ async def test_a_read_waits_for_the_end_of_its_run(client: Client, space: Space)
     assert (await client.get(path, params={"wait": "-1"})).status_code == 400
 
 
+async def test_a_head_waits_for_nothing(
+    client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await publish(client, space)
+    run = read(await client.post(f"{path_of(made)}/run", json={}))
+    monkeypatch.delattr(awaited_work.AwaitedWork, "patient_wait")
+    head = await client.head(f"{path_of(made)}/runs/{run['id']}", params={"wait": "60"})
+    assert (head.status_code, head.content) == (200, b"")
+
+
 async def test_an_action_run_is_waited_for(client: Client, space: Space) -> None:
     given = {"label": "Call", "kind": "http_request", "config": {"url": "https://api.example.test"}}
     action = read(await client.post(f"{space.path}/actions", json=given), 201)

@@ -113,7 +113,10 @@ async def start_sign_in(
     return answer
 
 
-@router.get(CALLBACK, access=Access(credential="none", page=True, transaction=False, raw=True))
+@router.get(
+    CALLBACK,
+    access=Access(credential="none", page=True, writes=True, transaction=False, raw=True),
+)
 async def finish_sign_in(request: ApiRequest) -> Response:
     """Take the provider's answer, and begin a session."""
     services = request.services

@@ -67,7 +67,8 @@ async def create_realtime_ticket(request: ApiRequest) -> Data[Ticket]:
 
 @realtime_router.get(
     feeds.PATH,
-    access=Access(credential="none", transaction=False),
+    # It uses the ticket.
+    access=Access(credential="none", writes=True, transaction=False),
     media_type="text/event-stream",
     errors=[UnusableTicketError, TicketStoreError, feeds.TooManyStreamsError],
     headers=["Last-Event-ID"],
