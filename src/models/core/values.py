@@ -48,6 +48,11 @@ def children(value: object) -> Collection[Any]:
     return value if isinstance(value, list) else ()
 
 
+def is_blank(value: object) -> bool:
+    """True for what leaves a question open; false and 0 are values."""
+    return not value.strip() if isinstance(value, str) else value is None or value == []
+
+
 def text(value: object, *, longest: int = MAX_TEXT) -> str:
     """Text that PostgreSQL can store: no NUL, no half of a surrogate pair."""
     if not isinstance(value, str):

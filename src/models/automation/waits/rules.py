@@ -19,6 +19,7 @@ from models.core.expressions.rules.errors import BindingError, ExpressionError
 from models.core.expressions.rules.expressions import Paths, part
 from models.core.expressions.rules.json_values import readable
 from models.core.problems import refuse
+from models.core.values import is_blank
 from runtime import errors
 
 
@@ -309,9 +310,11 @@ def _problems(
         yield errors.Detail(f"data.{shorten(key)}", "is not a question of this form")
     for key, field in known.items():
         value = data.get(key)
-        if value is None or value == "":
+        if is_blank(value):
             if whole and field.required:
                 yield errors.Detail(f"data.{key}", "is required")
+        elif whole and field.required and value is False:
+            yield errors.Detail(f"data.{key}", "is required: it must be true")
         elif (problem := _CHECKS[field.kind](field, value)) is not None:
             yield errors.Detail(f"data.{key}", problem)
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from models.core.problems import an, refuse
-from models.core.values import InvalidValueError
+from models.core.values import InvalidValueError, is_blank
 from models.data.fields.rules.fields import FieldHints, FieldKind, FieldSpec, FieldSpecs
 from models.data.fields.rules.values import KIND_RULES
 from models.data.forms.shapes import MAX_QUESTIONS, FormField
@@ -101,7 +101,7 @@ def _condition_problems(
 def default_fields(fields: FieldSpecs) -> list[FormField]:
     """Every field a form can ask for, in order."""
     return [
-        FormField(key=key, required=spec.required)
+        FormField(key=key, required=spec.required and spec.kind is not FieldKind.CHECKBOX)
         for key, spec in fields.items()
         if spec.kind in ASKABLE
     ][:MAX_QUESTIONS]
@@ -164,9 +164,13 @@ def read_answers(form_questions: Sequence[Question], data: Mapping[str, Any]) ->
         if question.condition is not None and not holds(question.condition, answers):
             continue
         value = data.get(key)
-        if value in (None, "", []):
+        if is_blank(value):
             if question.required:
                 problems.append(Detail(f"data.{key}", "is required"))
+            continue
+        if value is False and question.form_field.required:
+            # A person agrees or does not answer; the database only demands a value.
+            problems.append(Detail(f"data.{key}", "is required: it must be true"))
             continue
         check = KIND_RULES[question.field.kind].check
         assert check is not None, "a form asks for no field that only the platform writes"

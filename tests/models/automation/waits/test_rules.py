@@ -68,13 +68,21 @@ def test_an_answer_is_of_the_kind_of_its_question(kind: Any, value: Any, fine: b
 
 def test_a_required_answer_may_lack_only_in_a_rejection() -> None:
     form = [ApprovalField(key="a", label="A", required=True), ApprovalField(key="b", label="B")]
-    for missing in ({}, {"a": None}, {"a": ""}):
+    for missing in ({}, {"a": None}, {"a": ""}, {"a": " \n"}, {"a": "\u00a0"}):
         check_answers(form, missing, whole=False)
         with pytest.raises(ValidationError, match="is required"):
             check_answers(form, missing, whole=True)
     with pytest.raises(ValidationError, match="is not a question"):
         check_answers(form, {"a": "x", "c": 1}, whole=True)
     check_answers([], {"c": 1}, whole=True)
+
+
+def test_a_required_box_is_ticked_in_an_approval() -> None:
+    form = [ApprovalField(key="a", label="A", kind="checkbox", required=True)]
+    check_answers(form, {"a": True}, whole=True)
+    check_answers(form, {"a": False}, whole=False)
+    with pytest.raises(ValidationError, match="must be true"):
+        check_answers(form, {"a": False}, whole=True)
 
 
 def test_an_approval_needs_as_many_as_it_asks_for_and_one_rejection_rejects() -> None:

@@ -7,7 +7,13 @@ from uuid import UUID
 import pytest
 
 from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldSpecs
-from models.data.forms.rules import check_fields, questions, read_answers, unmet
+from models.data.forms.rules import (
+    check_fields,
+    default_fields,
+    questions,
+    read_answers,
+    unmet,
+)
 from models.data.forms.shapes import FormField
 from runtime.errors import ValidationError
 
@@ -80,7 +86,28 @@ def test_answers_are_checked_in_turn_and_those_of_hidden_questions_dropped() -> 
     for data, places in (
         ({"title": "", "size": "x", "b": 1, "a": 1}, ["a", "b", "title", "size"]),
         ({"title": "A", "size": 11, "note": None}, ["note"]),
+        ({"title": " \n\t", "size": 11, "note": "\u00a0"}, ["title", "note"]),
     ):
         with pytest.raises(ValidationError) as refusal:
             read_answers(given, data)
         assert [one.path for one in refusal.value.details] == [f"data.{key}" for key in places]
+
+
+def test_a_box_is_ticked_where_the_form_requires_it_and_given_where_the_database_does() -> None:
+    box = {"agreed": _field("agreed", FieldKind.CHECKBOX, required=True)}
+    by_form = questions(asked({"key": "agreed", "required": True}), box, NOW)
+    assert read_answers(by_form, {"agreed": True}) == {"agreed": True}
+    with pytest.raises(ValidationError, match="must be true"):
+        read_answers(by_form, {"agreed": False})
+    for given in (asked("agreed"), default_fields(box)):
+        by_database = questions(given, box, NOW)
+        assert read_answers(by_database, {"agreed": False}) == {"agreed": False}
+        with pytest.raises(ValidationError, match="is required"):
+            read_answers(by_database, {})
+    not_required = questions(asked("agreed"), {"agreed": _field("agreed", FieldKind.CHECKBOX)}, NOW)
+    assert read_answers(not_required, {"agreed": False}) == {"agreed": False}
+
+
+def test_blanks_are_no_answer_to_a_question_that_may_be_left_open() -> None:
+    given = questions(asked("title", "note"), FIELDS, NOW)
+    assert read_answers(given, {"title": "A", "note": "  "}) == {"title": "A"}

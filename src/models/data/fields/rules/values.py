@@ -269,7 +269,7 @@ def is_plain(spec: FieldSpec, column: Sequence[Any]) -> bool:
     """True when the field stores each of these values as it is, and none of them clears it."""
     kinds, rule = set(map(type, column)), KIND_RULES[spec.kind]
     assert rule.check is not None, "clients write this kind"
-    if type(None) in kinds or (spec.required and not all(column)):
+    if type(None) in kinds or (spec.required and any(map(core_values.is_blank, column))):
         return False
     if kinds == {str}:
         if rule.plain is not None:

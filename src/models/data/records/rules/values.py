@@ -11,7 +11,7 @@ from models.core.base import Id
 from models.core.filters.grammar import OPERATORS, Op
 from models.core.keys import first_free, slug
 from models.core.problems import an
-from models.core.values import InvalidValueError, text
+from models.core.values import InvalidValueError, is_blank, text
 from models.data.fields.rules import fields as field_specs
 from models.data.fields.rules.options import DEFAULT_COLOR
 from models.data.fields.rules.values import KIND_RULES, default_value, is_plain, value_form
@@ -130,7 +130,7 @@ class DataCheck:
         if key not in self._checks:
             raise InvalidValueError(self._why_not(key))
         spec, check = self._checks[key]
-        if spec.required and (value is None or value in ("", [])):
+        if spec.required and is_blank(value):
             raise InvalidValueError("is required and cannot be empty")
         return None if value is None else check(spec, value)
 
