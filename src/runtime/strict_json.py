@@ -59,6 +59,9 @@ def parse(body: bytes, *, largest: int = MAX_INTEGER) -> JsonValue:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         raise StrictJsonError("", "The body must be UTF-8 text.") from None
+    if text.startswith("\ufeff"):
+        # RFC 8259, 8.1: a client adds none.
+        raise StrictJsonError("", "The body begins with a byte order mark. Send it without.")
     try:
         value: JsonValue = _decoders(largest).raising.decode(text)
     except json.JSONDecodeError as error:

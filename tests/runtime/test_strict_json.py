@@ -46,7 +46,7 @@ def test_strict_json_reads(text: str, value: object) -> None:
         ("", "", "not valid JSON"),
         ("{'a': 1}", "", "not valid JSON"),
         ('{"a": "\x00"}', "", "not valid JSON"),
-        ('\ufeff{"a": 1}', "", "not valid JSON"),
+        ('\ufeff{"a": 1}', "", "byte order mark"),
         ('{"a": NaN', "", "not valid JSON"),
     ],
 )

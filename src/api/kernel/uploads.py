@@ -126,6 +126,7 @@ _FORM = b"multipart/form-data"
 _LONGEST_BOUNDARY = 70
 _HEADERS = 4
 _LONGEST_HEADER = 4096
+_LONGEST_PREAMBLE = 4096
 _MOST_FIELDS = 20
 _LONGEST_FIELD = 4096
 
@@ -151,7 +152,7 @@ class FileForm:
 
     `on_fields` takes the fields before the file, and may refuse them; without it there are none.
 
-    A form holds one file, no preamble, and small headers; that of a page has a few short fields
+    A form holds one file, small headers and a short preamble; that of a page has a few short fields
     before its file (ADR 0092). python-multipart does the parsing; Starlette's reader would collect
     the whole file first (docs/adr/0025).
     """
@@ -190,22 +191,27 @@ class FileForm:
 
     async def file(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """The bytes of the file. Raises ValidationError for a body that is no such form."""
-        head = b""
-        has_opening = False
-        async for chunk in body:
-            head += chunk
-            if not has_opening and len(head) < len(self._opening):
-                continue
-            if not has_opening and not head.startswith(self._opening):
-                raise _broken("The form does not start with its boundary.")
-            has_opening = True
-            for piece in self._read(head):
+        async for chunk in self._after_preamble(body):
+            for piece in self._read(chunk):
                 yield piece
-            head = b""
         if not self._whole:
             raise _broken("The form ends before its last boundary.")
         if not self._has_file:
             raise _broken("The form has no file.")
+
+    async def _after_preamble(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """The body from its first boundary: lines before it say nothing (RFC 2046, 5.1.1)."""
+        head, begin, longest = b"", -1, _LONGEST_PREAMBLE + len(self._opening)
+        async for chunk in body:
+            head += chunk
+            begin = (b"\r\n" + head[:longest]).find(b"\r\n" + self._opening)
+            if begin >= 0 or len(head) >= longest:
+                break
+        if begin < 0:
+            raise _broken("The form does not begin with its boundary.")
+        yield head[begin:]
+        async for chunk in body:
+            yield chunk
 
     def _read(self, chunk: bytes) -> list[bytes]:
         try:

@@ -78,6 +78,25 @@ async def test_a_form_of_an_ordinary_client(client: Client, space: Space) -> Non
     assert (made["name"], made["mimeType"], made["byteSize"]) == ("a.bin", "image/png", 300_000)
 
 
+@pytest.mark.parametrize("preamble", [b"\r\n", b"This is a form.\r\n", b"\r\n--\r\n" * 500])
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+async def test_what_stands_before_the_first_boundary_says_nothing(
+    client: Client, space: Space, preamble: bytes, size: int
+) -> None:
+    body = preamble + part() + END
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for at in range(0, len(body), size):
+            yield body[at : at + size]
+
+    answer = await client.post(
+        f"{space.path}/files", content=pieces(), headers={"Content-Type": FORM}
+    )
+    assert answer.status_code == 201, answer.text
+    made = answer.json()["data"]
+    assert (made["name"], made["byteSize"]) == ("a.txt", len(b"content"))
+
+
 _FIELD = part(b"1", b'form-data; name="workspaceId"')
 
 
@@ -96,7 +115,8 @@ _FIELD = part(b"1", b'form-data; name="workspaceId"')
         pytest.param(
             part(b"x", b'form-data; name="file"; filename="\xff"') + END, id="not valid UTF-8"
         ),
-        pytest.param(b"preamble\r\n" + part() + END, id="preamble"),
+        pytest.param(b"preamble" + part() + END, id="preamble without a line end"),
+        pytest.param(b"p" * 5_000 + b"\r\n" + part() + END, id="long preamble"),
         pytest.param(b"\r\n" * 100_000 + part() + END, id="preamble of line ends"),
         pytest.param(part(), id="no end"),
         pytest.param(part()[:30], id="cut off in a header"),
