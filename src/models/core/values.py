@@ -6,11 +6,12 @@ follows the value's path. Nothing is coerced: a number in quotes is text.
 
 import math
 import re
+import unicodedata
 from collections.abc import Collection, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
@@ -18,6 +19,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from runtime.clock import truncate
 from runtime.errors import ValidationError
+
+T = TypeVar("T")
 
 MAX_TEXT = 10_000
 MAX_LONG_TEXT = 200_000
@@ -51,6 +54,14 @@ def children(value: object) -> Collection[Any]:
 def is_blank(value: object) -> bool:
     """True for what leaves a question open; false and 0 are values."""
     return not value.strip() if isinstance(value, str) else value is None or value == []
+
+
+def spellings(value: T) -> tuple[T | str, ...]:
+    """A value as it is compared: a text as it came, composed, and decomposed (Unicode, 3.11)."""
+    if not isinstance(value, str) or value.isascii():
+        return (value,)
+    composed, decomposed = unicodedata.normalize("NFC", value), unicodedata.normalize("NFD", value)
+    return tuple(dict.fromkeys((value, composed, decomposed)))
 
 
 def text(value: object, *, longest: int = MAX_TEXT) -> str:

@@ -438,13 +438,19 @@ def _meets(
             highest = sa.true() if high is None else value <= high if with_high else value < high
             return sa.and_(lowest, highest)
         case operands.Substring(text, anchor):
-            if anchor is operands.Anchor.ANYWHERE:
-                return value.icontains(text, autoescape=True)
-            if anchor is operands.Anchor.START:
-                return value.istartswith(text, autoescape=True)
-            return value.iendswith(text, autoescape=True)
+            return sa.or_(*(_has_text(value, one, anchor) for one in values.spellings(text)))
         case operands.Has():
             raise AssertionError("no fact holds several values")
+
+
+def _has_text(
+    value: sa.ColumnElement[Any], text: str, anchor: operands.Anchor
+) -> sa.ColumnElement[bool]:
+    if anchor is operands.Anchor.ANYWHERE:
+        return value.icontains(text, autoescape=True)
+    if anchor is operands.Anchor.START:
+        return value.istartswith(text, autoescape=True)
+    return value.iendswith(text, autoescape=True)
 
 
 async def create_segment(

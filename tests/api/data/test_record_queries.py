@@ -1,7 +1,7 @@
 """Queries over HTTP: groups, figures, views, relations, and what a caller must not learn."""
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 import pytest_asyncio
@@ -13,6 +13,7 @@ from models.messages.jobs.store import job
 from runtime.database import UnitOfWork
 from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.support.client import Client
+from tests.support.record_indexes import index
 from tests.support.related import add, add_field, make_database, relate
 from tests.support.spaces import Space
 
@@ -320,3 +321,35 @@ async def test_a_query_that_takes_too_long_is_refused_and_has_its_fields_indexed
             job.c.workspace_id == space.id, job.c.workflow_kind == WorkflowKind.FIELD_INDEX.value
         )
         assert await work.scalar(asked) == int(large)
+
+
+NAME, DECOMPOSED, MIXED = "Zo\u00eb Ng\u1ecdc", "Zoe\u0308 Ngo\u0323c", "Zo\u00eb Ngo\u0323c"
+
+
+@pytest.mark.parametrize("is_indexed", [False, True])
+async def test_a_text_is_found_in_any_normal_form(
+    client: Client, space: Space, is_indexed: bool
+) -> None:
+    database_id = await make_database(client, space, "People", {"label": "Name", "kind": "text"})
+    for title in (NAME, DECOMPOSED):
+        await add(client, database_id, title, data={"name": title})
+    if is_indexed:
+        await index(space, UUID(database_id), "name")
+        await index(space, UUID(database_id), "title")
+    for given in (NAME, DECOMPOSED, MIXED):
+        for field in ("title", "name"):
+            for op, value in (
+                ("eq", given),
+                ("in", ["other", given]),
+                ("contains", given[1:-1]),
+                ("starts_with", given[:-1]),
+                ("ends_with", given[1:]),
+            ):
+                narrowed = {"filter": {"field": field, "op": op, "value": value}}
+                assert len(await titles(client, database_id, **narrowed)) == 2, (op, value)
+            unequal = {"filter": {"field": field, "op": "ne", "value": given}}
+            assert await titles(client, database_id, **unequal) == []
+        assert len(await titles(client, database_id, search=given.upper())) == 2
+    for other in ("Zoe Ngoc", "Zoe"):
+        narrowed = {"filter": {"field": "name", "op": "eq", "value": other}}
+        assert await titles(client, database_id, **narrowed) == []

@@ -165,6 +165,19 @@ async def test_an_existing_database_is_filled_by_keys(
     assert {one["title"]: one["price"] for one in found} == {"Tea": 3, "Milk": 1}
 
 
+async def test_keys_of_an_existing_database_are_found_in_any_normal_form(
+    client: Client, importing: Any
+) -> None:
+    names = "Zo\u00eb", "Zoe\u0308"
+    for before, after in (names, names[::-1]):
+        made = (await importing(f"name,key,price\nTea,{before},3\n", "csv")).json()["data"]
+        target = {"targetDatabaseId": made["databaseId"], "mode": "upsert", "keyFields": ["key"]}
+        answer = await importing(f"name,key,price\nMilk,{after},4\n", "csv", **target)
+        assert answer.status_code == 200, answer.text
+        found = await records(client, made["databaseId"])
+        assert [(one["title"], one["price"]) for one in found] == [("Milk", 4)]
+
+
 async def test_columns_of_choices_bring_their_options_along(
     client: Client, space: Space, importing: Any
 ) -> None:

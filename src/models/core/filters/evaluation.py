@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from models.core.filters import operands
 from models.core.filters.grammar import OPERATORS, AllOf, AnyOf, Filter, Not, Op, ValueForm
-from models.core.values import InvalidValueError, same_json
+from models.core.values import InvalidValueError, same_json, spellings
 
 L = TypeVar("L")
 
@@ -41,7 +41,9 @@ def meets(condition: operands.Condition, value: object) -> bool:
         case operands.Range():
             return value is not None and lies_in(value, condition)
         case operands.Substring(text, anchor):
-            return isinstance(value, str) and _has_text(fold(value), fold(text), anchor)
+            return isinstance(value, str) and any(
+                _has_text(fold(value), fold(one), anchor) for one in spellings(text)
+            )
         case operands.Has(elements, every):
             if not isinstance(value, list):
                 return False
@@ -97,9 +99,11 @@ def passes(op: Op, value: JsonValue, operand: object, now: datetime, zone: ZoneI
         case Op.IS_EMPTY:
             return is_empty(value)
         case Op.EQ:
-            return same_json(value, operand)
+            return any(same_json(value, one) for one in spellings(operand))
         case Op.IN:
-            return isinstance(operand, list) and any(same_json(value, member) for member in operand)
+            return isinstance(operand, list) and any(
+                same_json(value, one) for member in operand for one in spellings(member)
+            )
         case Op.BETWEEN:
             operands.pair_of(operand)
     if op in _TELL_TIME:

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from functools import partial
+from itertools import chain
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -336,9 +337,10 @@ def read_condition(
 def _plain(op: Op, read: Callable[[Any], Any], operand: object) -> Condition:
     match op:
         case Op.EQ:
-            return In((read(operand),))
+            return In(values.spellings(read(operand)))
         case Op.IN:
-            return In(tuple(read(value) for value in list_of(operand)))
+            members = (values.spellings(read(value)) for value in list_of(operand))
+            return In(tuple(chain.from_iterable(members)))
         case Op.BETWEEN:
             low, high = pair_of(operand)
             return ordered(Range(read(low), read(high)))

@@ -4,7 +4,9 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import chain
 from typing import Any
+from unicodedata import normalize
 
 import sqlalchemy as sa
 from pydantic_core import to_json
@@ -13,7 +15,7 @@ from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 from models.core.base import Id
 from models.core.filters.grammar import ValueForm
 from models.core.filters.operands import In, Scalar
-from models.core.values import all_digits
+from models.core.values import all_digits, spellings
 from models.data.fields.commands import DatabaseBusyError, share_soon
 from models.data.fields.rules.fields import FieldSpec, Schema
 from models.data.fields.rules.values import value_form
@@ -76,13 +78,15 @@ def _upsert_values(
 
 
 def _spelled(values: Mapping[str, Any]) -> str:
-    """One spelling for equal values: 5 and 5.0 are one number."""
+    """One spelling for equal values: 5 and 5.0 are one number, normal forms of a text one text."""
     return repr(sorted((key, _spelling(value)) for key, value in values.items()))
 
 
 def _spelling(value: Scalar | float) -> str:
     scalar = _scalar(value)
-    return all_digits(scalar) if isinstance(scalar, Decimal) else repr(value)
+    if isinstance(scalar, Decimal):
+        return all_digits(scalar)
+    return repr(normalize("NFC", value) if isinstance(value, str) else value)
 
 
 class RowsComingInError(DatabaseBusyError):
@@ -168,7 +172,8 @@ def _among_few(
         spec = schema.fields[key]
         if not spec.index_ready or not is_indexable(spec):
             continue
-        entries = entry_condition(spec, In(tuple(_scalar(one[key]) for one in searches.values())))
+        members = (spellings(_scalar(one[key])) for one in searches.values())
+        entries = entry_condition(spec, In(tuple(chain.from_iterable(members))))
         if entries is not None:
             mine = record_index.c.workspace_id == schema.workspace_id
             ids = sa.select(record_index.c.record_id).where(mine, entries_of(spec), entries)
@@ -191,14 +196,23 @@ def equal_values(
     With `or_none` two that have no value are equal, too.
     """
     if spec.title:
-        return record.c.title == sa.cast(value.astext, sa.Text)
+        return same_text(record.c.title, sa.cast(value.astext, sa.Text))
     # A checkbox without a value is not checked.
     is_checkbox = value_form(spec) is ValueForm.BOOLEAN
     none = sa.literal(False, JSONB) if is_checkbox else _NONE
     stored: sa.ColumnElement[Any] = record.c.data[spec.key]
     if is_checkbox or or_none:
         stored = sa.func.coalesce(stored, none)
-    return stored == (sa.func.coalesce(value, none) if or_none else value)
+    wanted = sa.func.coalesce(value, none) if or_none else value
+    if value_form(spec) is ValueForm.TEXT:
+        return same_text(sa.cast(stored, sa.Text), sa.cast(wanted, sa.Text))
+    return stored == wanted
+
+
+def same_text(one: sa.ColumnElement[Any], other: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    """Equality of texts in any normal form: `é` is the same as one sign and as two."""
+    form = sa.text("NFC")
+    return sa.func.normalize(one, form) == sa.func.normalize(other, form)
 
 
 _NONE = sa.cast(sa.literal("null", sa.Text), JSONB)

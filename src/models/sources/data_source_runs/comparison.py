@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import JSONB, distinct_on
 from models.core.base import Id, JsonObject
 from models.data.fields.rules.fields import TITLE_KEY, Schema
 from models.data.records.queries import RECORD, records_of
-from models.data.records.upserts import equal_values
+from models.data.records.upserts import equal_values, same_text
 from models.sources.data_source_runs.tables import source_row, staged_row
 from runtime.database import UnitOfWork
 
@@ -160,7 +160,7 @@ async def match_keys(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) ->
             *rows.records,
             ~is_taken,
             *(
-                RECORD.title == staged.c.title
+                same_text(RECORD.title, staged.c.title)
                 if fields[key].title
                 else equal_values(fields[key], staged.c.data[key], or_none=len(keys) > 1)
                 for key in keys

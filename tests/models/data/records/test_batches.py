@@ -1,24 +1,23 @@
 """Writing many records at once: the statements it takes, and the ways upserts find theirs."""
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
+from unicodedata import normalize
 from uuid import UUID
 
 import pytest
 from pydantic_core import to_json
 from sqlalchemy import delete, func, select, text
 
-from models.data.fields.queries import load_schema
 from models.data.record_changes.history import record_change
 from models.data.records.commands import write_batch
 from models.data.records.queries import get_record
 from models.data.records.shapes import BatchResult, RecordBatch
-from models.data.records.side_index import build_index
 from models.data.records.tables import record, record_index
 from models.data.records.upserts import RowsComingInError, hold_upserts
-from runtime.ids import new_id
+from runtime.errors import ValidationError
 from tests.support.patience import eventually
+from tests.support.record_indexes import index
 from tests.support.spaces import Space
 
 NUMBER = {"label": "Price", "kind": "number"}
@@ -94,17 +93,27 @@ async def test_an_upsert_finds_along_an_index_what_it_finds_without(
     assert lost.created == (0 if "" in values else len(values))
 
 
-async def index(space: Space, database_id: UUID, key: str) -> None:
-    """Index a field as its job does."""
-    progress: dict[str, Any] | None = {}
-    job_id = new_id()
-    async with space.database.transaction() as work:
-        schema = await load_schema(work, space.id, database_id)
-    subject = {"workspace_id": space.id, "subject_id": schema.fields[key].id}
-    given = {"id": job_id, "input": {"databaseId": str(database_id)}, **subject}
-    while progress is not None:
-        async with space.database.transaction() as work:
-            progress = await build_index(work, SimpleNamespace(**given, progress=progress))
+@pytest.mark.parametrize("key", ["title", "name"])
+async def test_an_upsert_finds_a_text_in_either_normal_form(
+    space: Space, make_database: Any, key: str
+) -> None:
+    database_id = await make_database({"label": "Name", "kind": "text"})
+    name = "Zo\u00eb Ng\u1ecdc"
+    forms = [normalize("NFD", name), name, normalize("NFD", name)]
+    operations = [{"op": "upsert", "upsertBy": [key], "data": {key: one}} for one in forms]
+    first = await write(space, database_id, operations[:1])
+    for operation in operations:
+        again = await write(space, database_id, [operation])
+        assert (again.created, again.records[0].id) == (0, first.records[0].id)
+    await write(space, database_id, operations[:1])
+    await index(space, database_id, key)
+    for operation in operations:
+        again = await write(space, database_id, [operation])
+        assert (again.created, again.records[0].id) == (0, first.records[0].id)
+    with pytest.raises(ValidationError, match="already writes"):
+        await write(space, database_id, operations)
+    other = {"op": "upsert", "upsertBy": [key], "data": {key: "Zoe Ngoc"}}
+    assert (await write(space, database_id, [other])).created == 1
 
 
 async def test_the_history_of_a_batch_is_written_at_once(space: Space, make_database: Any) -> None:

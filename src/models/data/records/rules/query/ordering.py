@@ -22,7 +22,7 @@ from sqlalchemy.types import TypeEngine
 from models.core.filters.grammar import ValueForm
 from models.core.filters.operands import Anchor, Condition, Empty, In, Range, Substring
 from models.core.problems import an
-from models.core.values import stored_moment
+from models.core.values import spellings, stored_moment
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs, no_field
 from models.data.fields.rules.values import value_form
 from models.data.records.rules.query.sql import Expression, extract, fold
@@ -143,7 +143,7 @@ def entry_condition(field: FieldSpec, condition: Condition) -> Expression | None
         case Range():
             return _range(field, condition)
         case Substring(text, Anchor.START) if text:
-            return _prefix(text)
+            return sa.or_(*map(_prefix, spellings(text)))
         case _:
             return None
 
@@ -156,7 +156,7 @@ def is_exact(condition: Condition) -> bool:
         case Range(low, high):
             return _is_whole(low) and _is_whole(high)
         case Substring(text):
-            return len(text) <= ENTRY_TEXT
+            return all(len(one) <= ENTRY_TEXT for one in spellings(text))
         case _:
             return False
 

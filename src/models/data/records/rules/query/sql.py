@@ -17,7 +17,7 @@ from sqlalchemy.types import TypeEngine
 from models.core.base import Id
 from models.core.filters.grammar import AllOf, AnyOf, Not, ValueForm
 from models.core.filters.operands import Anchor, Condition, Empty, Has, In, Range, Substring
-from models.core.values import stored_moment
+from models.core.values import spellings, stored_moment
 from models.data.fields.rules.fields import FieldKind, FieldSpec, FieldSpecs
 from models.data.fields.rules.values import KIND_RULES, value_form
 from models.data.records.rules.links import side_of
@@ -270,13 +270,18 @@ def _range(value: Extracted, span: Range) -> Expression:
 
 def _contains(value: Expression, text: str, anchor: Anchor) -> Expression:
     """Wildcards in the text are text: `%` and `_` match themselves (attack 35)."""
+    found = fold(value)
+    patterns = (_pattern(one, anchor) for one in spellings(text))
+    return sa.or_(*(found.like(fold(sa.literal(one, sa.Text)), escape="\\") for one in patterns))
+
+
+def _pattern(text: str, anchor: Anchor) -> str:
     piece = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    pattern = {
+    return {
         Anchor.ANYWHERE: f"%{piece}%",
         Anchor.START: f"{piece}%",
         Anchor.END: f"%{piece}",
     }[anchor]
-    return fold(value).like(fold(sa.literal(pattern, sa.Text)), escape="\\")
 
 
 def _has(field: FieldSpec, elements: tuple[Any, ...], every: bool) -> Expression:
