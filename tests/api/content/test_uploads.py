@@ -80,7 +80,7 @@ async def test_a_form_of_an_ordinary_client(client: Client, space: Space) -> Non
 
 @pytest.mark.parametrize("preamble", [b"\r\n", b"This is a form.\r\n", b"\r\n--\r\n" * 500])
 @pytest.mark.parametrize("size", [1, 7, 100_000])
-async def test_what_stands_before_the_first_boundary_says_nothing(
+async def test_a_preamble_of_a_form_is_skipped(
     client: Client, space: Space, preamble: bytes, size: int
 ) -> None:
     body = preamble + part() + END

@@ -200,19 +200,21 @@ def equal_values(
     # A checkbox without a value is not checked.
     is_checkbox = value_form(spec) is ValueForm.BOOLEAN
     none = sa.literal(False, JSONB) if is_checkbox else _NONE
-    stored: sa.ColumnElement[Any] = record.c.data[spec.key]
+    of_record: sa.ColumnElement[Any] = record.c.data[spec.key]
     if is_checkbox or or_none:
-        stored = sa.func.coalesce(stored, none)
+        of_record = sa.func.coalesce(of_record, none)
     wanted = sa.func.coalesce(value, none) if or_none else value
     if value_form(spec) is ValueForm.TEXT:
-        return same_text(sa.cast(stored, sa.Text), sa.cast(wanted, sa.Text))
-    return stored == wanted
+        return same_text(sa.cast(of_record, sa.Text), sa.cast(wanted, sa.Text))
+    return of_record == wanted
 
 
-def same_text(one: sa.ColumnElement[Any], other: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+def same_text(
+    first: sa.ColumnElement[Any], second: sa.ColumnElement[Any]
+) -> sa.ColumnElement[bool]:
     """Equality of texts in any normal form: `é` is the same as one sign and as two."""
     form = sa.text("NFC")
-    return sa.func.normalize(one, form) == sa.func.normalize(other, form)
+    return sa.func.normalize(first, form) == sa.func.normalize(second, form)
 
 
 _NONE = sa.cast(sa.literal("null", sa.Text), JSONB)
