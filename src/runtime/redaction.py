@@ -50,6 +50,8 @@ _NAMED_IN_TEXT = re.compile(
     r"""|[{\[][^}\]]*|(?!null\b|true\b|false\b)(?:(?:Basic|Bearer)\s+)?[^\s&;,"'\\<>{}\[\]]+)""",
     re.IGNORECASE | re.DOTALL,
 )
+_ESCAPED = re.compile(r"(?:\\+(?:u00|x)|%)([2-7][0-9A-Fa-f])|&#[xX]0*([2-7][0-9A-Fa-f]);")
+"""A sign of ASCII as JSON, a URL or HTML may write it."""
 _PARTS_OF_NAMES = (
     *("authori", "credential", "cookie", "passw", "pwd", "secret", "token", "pepper", "key"),
     *("basic ", "bearer "),
@@ -93,11 +95,20 @@ def _text_without_named_secrets(text: str, depth: int) -> str:
             value = json.loads(text)
             kept = without_named_secrets(value, depth + 1)
             return text if kept == value else json.dumps(kept, ensure_ascii=False)
+    unescaped = _ESCAPED.sub(_letter, text)
+    if _NAMED_IN_TEXT.search(unescaped):
+        text = unescaped
     lowered = text.lower()
     if any(part in lowered for part in _PARTS_OF_NAMES):
         text = _NAMED_IN_TEXT.sub(rf"\g<name>\g<quote>{REDACTED}", text)
         text = _SCHEME_IN_TEXT.sub(rf"\1 {REDACTED}", text)
     return _LOGIN_IN_TEXT.sub(rf"\1{REDACTED}@", text) if "://" in text else text
+
+
+def _letter(escape: re.Match[str]) -> str:
+    """The sign that an escape stands for, if names consist of such; the escape otherwise."""
+    sign = chr(int(escape[1] or escape[2], 16))
+    return sign if sign.isalnum() or sign in "-_" else escape[0]
 
 
 MAX_PATHS = 20

@@ -1,5 +1,6 @@
 """The inbox over HTTP: calls of webhooks with their outcomes, filters, replays, and summaries."""
 
+import base64
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -137,6 +138,7 @@ _CUT = '{"password": "hunter2", "rest": "'
         ("application/json", f'{_CUT}{"x" * 70_000}"}}'),
         ("application/json", '{"inner": "{\\"password\\": \\"hunter2\\"}"}'),
         ("application/json", '{"from": "https://me:hunter2@example.test/?token=hunter2"}'),
+        ("application/json", '{"pass\\u0077ord": "hunter2", "rest": "'),
         ("text/plain", '{"password": "hunter2"}'),
         ("application/x-www-form-urlencoded", "note=password=hunter2"),
         ("application/xml", "<call><password>hunter2</password></call>"),
@@ -151,6 +153,22 @@ async def test_secrets_in_texts_are_left_out(
     event = await only(client, space, made)
     shown = await client.get(f"{events_of(space)}/{event['id']}")
     assert "hunter2" not in shown.text
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16-le"])
+async def test_a_body_in_base64_that_names_a_secret_is_left_out(
+    client: Client, space: Space, stranger: Client, charset: str
+) -> None:
+    made = await make_hook(client, space, auth="none")
+    headers = {"Content-Type": "application/octet-stream"}
+    for text in ("password=hunter2", "colour=red"):
+        content = b"\xff\xfe" + text.encode(charset)
+        await stranger.post(made["webhookPath"], content=content, headers=headers)
+    bodies = [
+        read(await client.get(f"{events_of(space)}/{event['id']}"))["payload"]["body"]
+        for event in await listed(client, space, automationId=made["id"])
+    ]
+    assert bodies == [base64.b64encode(content).decode(), "[redacted]"]
 
 
 async def test_a_call_with_a_body_that_is_too_large_is_kept_without_it(
