@@ -21,6 +21,7 @@ from models.core.references.rules import from_stored
 from tests.support.automations import create, publish
 from tests.support.automations import read as data_of
 from tests.support.client import Client
+from tests.support.files import stored
 from tests.support.items import make as make_thing
 from tests.support.spaces import Space
 from tests.support.visitor import signed_in
@@ -584,4 +585,28 @@ async def test_automations_and_data_sources_are_found(client: Client, space: Spa
     answer = await ask(client, space, kind="data_source", id=rows["id"])
     assert answer["total"] == 0
     answer = await ask(client, space, kind="item", id=made["itemId"])
-    assert answer["total"] == 0
+    assert places(answer) == {("data_source", None, "targetDatabaseId", "read", True)}
+
+
+async def test_a_file_is_found_by_itself_and_by_its_item(client: Client, space: Space) -> None:
+    made = await make_database(client, space, PRICE)
+    file_id = (await stored(client, space))["fileId"]
+    config = {"fileId": file_id, "format": "csv"}
+    source = {"label": "Prices", "kind": "file", "targetDatabaseId": made["id"], "config": config}
+    data_of(await client.post(f"{space.path}/data-sources", json=source), 201)
+    expected = {("data_source", None, "config.fileId", "read", True)}
+    assert places(await ask(client, space, kind="file", id=file_id)) == expected
+    placed = await make_thing(client, "file", "Prices", config={"fileId": file_id})
+    for kind, id_ in (("file", file_id), ("item", placed["item"]["id"])):
+        assert places(await ask(client, space, kind=kind, id=id_)) == expected
+
+
+async def test_an_item_is_found_by_what_names_the_thing_it_places(
+    client: Client, space: Space
+) -> None:
+    made = await furnish(client, space)
+    by_id = await ask(client, space, kind="database", id=made["id"])
+    assert by_id["places"]
+    by_item = await ask(client, space, kind="item", id=made["itemId"])
+    assert by_item["places"] == by_id["places"]
+    assert by_item["kind"] == "item"

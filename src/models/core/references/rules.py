@@ -35,6 +35,7 @@ class SubjectKind(StrEnum):
     AUTOMATION = "automation"
     DATA_SOURCE = "data_source"
     MEMBER = "member"
+    FILE = "file"
     ITEM = "item"
 
 

@@ -288,6 +288,7 @@ async def data_source_definitions(
     conditions = {
         reference_rules.SubjectKind.CONNECTION: source.config["connectionId"].astext
         == sought.subject.id,
+        reference_rules.SubjectKind.FILE: source.config["fileId"].astext == sought.subject.id,
         reference_rules.SubjectKind.SECRET: source.config["auth"]["secretName"].astext
         == sought.subject.id,
         reference_rules.SubjectKind.MEMBER: sa.cast(source.created_by_user_id, sa.Text)
@@ -321,6 +322,9 @@ def _references(row: DataSourceRow) -> Iterator[reference_rules.Reference]:
     config = row.config
     yield from reference_rules.named_at(
         reference_rules.SubjectKind.CONNECTION, config.get("connectionId"), "config", "connectionId"
+    )
+    yield from reference_rules.named_at(
+        reference_rules.SubjectKind.FILE, config.get("fileId"), "config", "fileId"
     )
     secret = (config.get("auth") or {}).get("secretName")
     if isinstance(secret, str):

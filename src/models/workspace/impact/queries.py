@@ -18,7 +18,8 @@ from models.automation.automation_runs.queries import run_definitions
 from models.automation.automations.references import graph_definitions
 from models.automation.secrets.store import existing_names
 from models.automation.waits.queries import wait_definitions
-from models.content.items.queries import find_item, item_of_target, seen_items
+from models.content.files.queries import readable_file
+from models.content.items.queries import find_item, item_of_target, seen_items, target_of
 from models.content.items.rules import ItemKind
 from models.content.surfaces.queries import block_definitions
 from models.core.access.rules import Actor, Scope
@@ -184,6 +185,7 @@ _SCOPES: Mapping[reference_rules.SubjectKind, Scope] = {
     reference_rules.SubjectKind.AUTOMATION: Scope.AUTOMATIONS_READ,
     reference_rules.SubjectKind.DATA_SOURCE: Scope.DATA_SOURCES_READ,
     reference_rules.SubjectKind.MEMBER: Scope.MEMBERS_READ,
+    reference_rules.SubjectKind.FILE: Scope.FILES_READ,
     reference_rules.SubjectKind.ITEM: Scope.RESOURCES_READ,
 }
 """The scope by which a caller sees a thing of a kind."""
@@ -195,6 +197,10 @@ _PLACED = {
     reference_rules.SubjectKind.DATA_SOURCE: ItemKind.DATA_SOURCE,
 }
 """Things that items place, by the kinds of these."""
+_BY_ITEM = {
+    ItemKind.FILE.value: reference_rules.SubjectKind.FILE,
+    **{item_kind.value: kind for kind, item_kind in _PLACED.items()},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,19 +392,26 @@ async def _form(work: UnitOfWork, actor: Actor, id_: Id, _: str | None) -> Found
     )
 
 
+async def _file(work: UnitOfWork, actor: Actor, id_: Id, _: str | None) -> Found:
+    """A file, also one that no item places."""
+    found = await readable_file(work, actor, id_)
+    row = await item_of_target(work, actor.workspace_id, None, id_)
+    subject = reference_rules.Subject(reference_rules.SubjectKind.FILE, str(id_))
+    item_id = None if row is None else row.id
+    return Found(found.name, [reference_rules.Sought(subject=subject, item_id=item_id)])
+
+
 async def _item(work: UnitOfWork, actor: Actor, id_: Id, _: str | None) -> Found:
+    """An item, which is what it places: both go together."""
     if not await _sees_item(work, actor, id_):
         raise NotFoundError
     row = await find_item(work, actor.workspace_id, id_)
-    return Found(
-        row.title,
-        [
-            reference_rules.Sought(
-                subject=reference_rules.Subject(reference_rules.SubjectKind.ITEM, str(id_)),
-                item_id=id_,
-            )
-        ],
-    )
+    subject = reference_rules.Subject(reference_rules.SubjectKind.ITEM, str(id_))
+    if row.kind == ItemKind.FORM:
+        subject = reference_rules.Subject(reference_rules.SubjectKind.FORM, str(id_))
+    elif row.kind in _BY_ITEM:
+        subject = reference_rules.Subject(_BY_ITEM[row.kind], str(target_of(row)))
+    return Found(row.title, [reference_rules.Sought(subject=subject, item_id=id_)])
 
 
 async def _field(work: UnitOfWork, actor: Actor, id_: Id, _: str | None) -> Found:
@@ -488,6 +501,7 @@ _FINDERS: Mapping[reference_rules.SubjectKind, _Finder] = {
     reference_rules.SubjectKind.OPTION: _option,
     reference_rules.SubjectKind.VIEW: _view,
     reference_rules.SubjectKind.FORM: _form,
+    reference_rules.SubjectKind.FILE: _file,
     reference_rules.SubjectKind.ITEM: _item,
     reference_rules.SubjectKind.CONNECTION: _connection,
     reference_rules.SubjectKind.WEBHOOK_ENDPOINT: _endpoint,
