@@ -21,7 +21,7 @@ from models.automation.automation_runs.slots import accepted_start_request
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingContext, resolve
-from models.automation.inbox.rules import EventOutcome, Judgement
+from models.automation.inbox.rules import Judgement, loop
 from models.automation.inbox.store import keep
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.expressions import saved_expression
@@ -324,8 +324,8 @@ async def call_automation(
         dormant = Judgement.of_dormant(reason)
         raise calls.NotCallableError(config.automation_id, "not_found", NOT_LIVE, dormant)
     if is_too_long(header.chain):
-        loop = Judgement(EventOutcome.LOOP)
-        raise calls.NotCallableError(config.automation_id, "loop", TOO_LONG, loop)
+        judgement = loop(header.chain)
+        raise calls.NotCallableError(config.automation_id, "loop", TOO_LONG, judgement)
     run_id = execution.called_run_id(header.run_id, step.id)
     # The caller that waits is the run whose node requested the action, if there is one.
     waiting = header.run_id if header.node is None else header.node.run_id

@@ -22,7 +22,7 @@ from models.automation.automations.rules.attributes import as_texts
 from models.automation.automations.rules.graph import configs
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.shapes import MAX_WAIT_SECONDS
-from models.automation.inbox.rules import EventOutcome, Judgement
+from models.automation.inbox.rules import loop
 from models.automation.waits import approvals, store
 from models.automation.waits.rules import run_reads, values_read
 from models.core.base import JsonObject
@@ -261,7 +261,7 @@ def _call(beginning: _Beginning) -> _Body:
     async def body(node: node_execution.GatedNode) -> contracts.NodeReply:
         if call.is_too_deep:
             await calls.notify_call_loop(node.work, call)
-            await calls.keep_call(node.work, call, Judgement(EventOutcome.LOOP))
+            await calls.keep_call(node.work, call, loop(call.chain))
             return await node.fail("chain_too_long", TOO_LONG)
         try:
             request = await calls.accept_call(node.work, call)

@@ -88,7 +88,7 @@ async def test_a_repeated_call_is_a_duplicate_of_its_run(
     assert (outcome["outcome"], outcome["runId"]) == ("duplicate", run_id)
 
 
-async def test_slots_and_pauses_are_outcomes_of_their_own(
+async def test_slots_are_outcomes_of_their_own(
     client: Client, space: Space, stranger: Client
 ) -> None:
     for policy, status, expected in (("skip", 202, "skipped"), ("queue", 202, "queued")):
@@ -98,11 +98,20 @@ async def test_slots_and_pauses_are_outcomes_of_their_own(
         outcome = await outcome_of(client, space, made)
         assert outcome["outcome"] == expected
         assert outcome["detail"] == {"limit": 1, "policy": policy, "key": "null"}
-    made = await make_hook(client, space)
-    read(await client.post(f"{path_of(made)}/pause", json={"reason": "Stocktaking"}))
+
+
+@pytest.mark.parametrize("subject", ["automation", "workspace"])
+@pytest.mark.parametrize("config", [{}, {"concurrency": {"limit": 1}}], ids=["free", "limited"])
+async def test_a_pause_is_an_outcome_that_names_its_subject(
+    client: Client, space: Space, stranger: Client, subject: str, config: Json
+) -> None:
+    made = await make_hook(client, space, **config)
+    paused = path_of(made) if subject == "automation" else space.path
+    read(await client.post(f"{paused}/pause", json={"reason": "Stocktaking"}))
     run_id = read(await send(stranger, made), 202)["runId"]
     outcome = await outcome_of(client, space, made)
     assert (outcome["outcome"], outcome["runId"]) == ("paused", run_id)
+    assert outcome["detail"] == {"subject": subject}
 
 
 async def test_refused_calls_are_kept_without_their_secrets(

@@ -18,6 +18,7 @@ from models.automation.automations.schedules import AUTOMATION_SCHEDULES
 from models.automation.automations.tables import automation
 from models.automation.inbox.queries import why_not
 from models.automation.inbox.rules import EventOutcome
+from models.automation.inbox.store import inbox_outcome
 from models.automation.triggers.dispatch import MAX_ATTEMPTS
 from models.automation.triggers.subscribers import debounced_change, start_run
 from models.content.items.commands import archive_item
@@ -152,6 +153,15 @@ async def told(goods: Listening, automation_id: Id) -> Counter[str]:
     return Counter({one.outcome.value: one.events for one in summary.reasons})
 
 
+async def detail_of(goods: Listening, automation_id: Id, outcome: str) -> Json:
+    """The detail of the one outcome of an automation that is of a kind."""
+    column = inbox_outcome.c
+    mine = column.automation_id == automation_id, column.outcome == outcome
+    async with goods.database.transaction() as work:
+        (row,) = await work.rows(select(column.detail).where(*mine))
+    return {**row.detail}
+
+
 async def changed(goods: Listening, record_id: Id, change: Change, number: int) -> None:
     """Write a change by a person, or in the name of the last run of a chain."""
     chain = tuple(new_id() for _ in range(change.chain))
@@ -232,6 +242,10 @@ async def test_the_outcome_of_every_call_is_its_planted_cause(
                 calls = await engine.publish(calling(bound))
                 await engine.ended(calls.id, await engine.start(calls.id, {"nothing": ""}))
             assert await told(goods, called.id) == Counter(expected[: place + 1]), name
+            if name == "taken" and place == 1:
+                detail = await detail_of(goods, called.id, "skipped")
+                assert detail.pop("message")
+                assert detail == {"limit": 1, "policy": "skip", "key": "null"}
 
 
 @pytest.mark.long
@@ -247,6 +261,7 @@ async def test_a_call_at_the_end_of_a_chain_is_a_loop(goods: Listening, engine: 
         return await told(goods, circle.id) == expected
 
     await eventually(is_over, what="the end of the circle")
+    assert len((await detail_of(goods, circle.id, "loop"))["chain"]) == LONGEST_CHAIN
 
 
 async def test_due_times_that_were_passed_over_are_kept(goods: Listening) -> None:

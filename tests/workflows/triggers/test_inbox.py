@@ -184,3 +184,23 @@ async def test_events_past_their_time_go_with_their_outcomes(goods: Listening) -
         while await purge_inbox(work, before):
             pass
     assert await outcomes(goods, every) == []
+
+
+async def test_events_of_one_moment_over_the_bound_go_by_their_ids(
+    goods: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = await goods.automation("record_created")
+    for title in "ABCDE":
+        await goods.create(title)
+    now = utc_now()
+    assert len(await outcomes(goods, every)) == 5
+    async with goods.database.transaction() as work:
+        for table in (inbox_event, inbox_outcome):
+            mine = table.c.workspace_id == goods.actor.workspace_id
+            await work.execute(table.update().where(mine).values(received_at=now))
+    ids = [row.event_id for row in await outcomes(goods, every)]
+    monkeypatch.setattr("models.automation.inbox.store.MAX_EVENTS", 3)
+    async with goods.database.transaction() as work:
+        while await purge_inbox(work, now.replace(year=2000)):
+            pass
+    assert [row.event_id for row in await outcomes(goods, every)] == ids[-3:]

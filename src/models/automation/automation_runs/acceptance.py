@@ -65,14 +65,14 @@ class RunRequest:
 class Accepted:
     """The outcome of a request: the run, and whether this call inserted it.
 
-    `skipped` says that there is no run, because all slots were taken; `rests` that it waits for
-    the end of a pause.
+    `skipped` says that there is no run, because all slots were taken; `paused` names the kind of
+    the pause whose end it waits for.
     """
 
     run_id: Id
     created: bool
     skipped: bool = False
-    rests: bool = False
+    paused: str | None = None
     columns: JsonObject | None = None
     """The columns of the run that was inserted."""
     node_count: int = 0
@@ -85,15 +85,11 @@ class Accepted:
         """The outcome of the event that asked for the run."""
         if self.skipped:
             return Judgement(EventOutcome.SKIPPED, detail=self.slot)
-        waits = self.columns is not None and self.columns["admitted_at"] is None
-        outcome = (
-            EventOutcome.PAUSED
-            if self.rests
-            else EventOutcome.QUEUED
-            if waits
-            else EventOutcome.RUN
-        )
-        return Judgement(outcome, self.run_id, self.slot if waits else None)
+        if self.paused is not None:
+            return Judgement(EventOutcome.PAUSED, self.run_id, {"subject": self.paused})
+        if self.columns is not None and self.columns["admitted_at"] is None:
+            return Judgement(EventOutcome.QUEUED, self.run_id, self.slot)
+        return Judgement(EventOutcome.RUN, self.run_id)
 
     @property
     def attributes(self) -> Mapping[str, str] | None:
@@ -191,7 +187,7 @@ async def accept(
     if limits is None:
         return await _write(work, actor, version, request, run_id, FREE)
     admission = await admit(work, actor, version.automation_id, request, run_id, limits)
-    slot = {"limit": limits["limit"], "policy": limits["policy"], "key": admission.key}
+    slot = slot_detail(limits, admission.key)
     if not admission.makes_run:
         return Accepted(run_id, created=False, skipped=admission.skipped, slot=slot)
     accepted = await _write(work, actor, version, request, run_id, admission)
@@ -200,6 +196,11 @@ async def accept(
         # No other run can have freed a slot meanwhile, but a raised limit may have left some free.
         await slots.hand_on(work, version.automation_id, admission.key)
     return accepted
+
+
+def slot_detail(limits: JsonObject, key: str | None) -> JsonObject:
+    """A slot as the inbox names it."""
+    return {"limit": limits["limit"], "policy": limits["policy"], "key": key}
 
 
 async def accept_live(
@@ -241,16 +242,16 @@ async def _write(
     attributes = await attributes_of(version, request)
     run = _columns(work, actor, version, request, run_id, admission, attributes)
     if not admission.admitted:
-        created, rests = await _ACCEPT_ALONE.execute(work, run) > 0, False
+        created, paused = await _ACCEPT_ALONE.execute(work, run) > 0, None
     else:
-        created, rests = await _insert(work, version, request, run)
+        created, paused = await _insert(work, version, request, run)
     columns = None
     if not created:
         await _check_version(work, run)
     else:
         columns = {"id": run_id, **run}
         del columns["subject_id"], columns["rewrites"]
-    return Accepted(run_id, created, rests=rests, columns=columns, node_count=version.node_count)
+    return Accepted(run_id, created, paused=paused, columns=columns, node_count=version.node_count)
 
 
 class RewrittenError(ConflictError):
@@ -308,17 +309,17 @@ def _columns(
 
 async def _insert(
     work: UnitOfWork, version: RunnableVersion, request: RunRequest, run: JsonObject
-) -> tuple[bool, bool]:
-    """Insert a run that has what it needs: whether it is new, and rests. A test never does."""
+) -> tuple[bool, str | None]:
+    """Insert a run that has what it needs: whether it is new, and the pause. A test has none."""
     test = rules.is_test(request.source, request.options)
     if test and request.started_by_caller:
-        return await _ACCEPT_ALONE.execute(work, run) > 0, False
+        return await _ACCEPT_ALONE.execute(work, run) > 0, None
     values = _with_start(work, version, request, run)
     if test:
-        return await _ACCEPT.execute(work, values) > 0, False
+        return await _ACCEPT.execute(work, values) > 0, None
     statement = _ACCEPT_CALLED if request.started_by_caller else _ACCEPT_PAUSABLE
     row = await statement.first(work, values)
-    return row is not None, row is not None and row.pause_id is not None
+    return row is not None, None if row is None else row.subject_kind
 
 
 def _with_start(
@@ -431,7 +432,7 @@ async def admit(
         return Admission(key)
     if policy == "skip":
         if is_explicit:
-            raise rules.SlotsTakenError
+            raise rules.SlotsTakenError(slot_detail(limits, key))
         return Admission(key, makes_run=False, skipped=True)
     callers = await _callers(work, actor.workspace_id, request.parent_run_id)
     if policy == "cancel_oldest":

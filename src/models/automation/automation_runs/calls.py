@@ -123,14 +123,21 @@ async def accept_called(
         return await acceptance.accept_live(work, actor, version, request)
     except (ValidationError, RunError) as error:
         outcome = _OUTCOMES.get(type(error), inbox_rules.EventOutcome.NOT_ALLOWED)
-        raise refused_call(version.automation_id, error.code, error.message, outcome) from None
+        slot = error.slot if isinstance(error, rules.SlotsTakenError) else {}
+        raise refused_call(
+            version.automation_id, error.code, error.message, outcome, slot
+        ) from None
 
 
 def refused_call(
-    automation_id: Id, code: str, message: str, outcome: inbox_rules.EventOutcome
+    automation_id: Id,
+    code: str,
+    message: str,
+    outcome: inbox_rules.EventOutcome,
+    detail: JsonObject | None = None,
 ) -> NotCallableError:
     """The refusal of an automation that runs, which the inbox shows with its message."""
-    detail = {"message": inbox_rules.shortened(message)}
+    detail = {**(detail or {}), "message": inbox_rules.shortened(message)}
     judgement = inbox_rules.Judgement(outcome, detail=detail)
     return NotCallableError(automation_id, code, message, judgement)
 

@@ -164,7 +164,7 @@ async def _accept(
     work: UnitOfWork, actor: Actor, version: RunnableVersion, request: RunRequest
 ) -> shapes.AutomationRunDetail:
     accepted = await accept(work, actor, version, request)
-    if accepted.run is None or accepted.run.concurrency_key is not None or accepted.rests:
+    if accepted.run is None or accepted.run.concurrency_key is not None or accepted.paused:
         return await queries.detail(work, actor, version.automation_id, accepted.run_id)
     return await queries.accepted_detail(work, accepted.run, accepted.node_count)
 

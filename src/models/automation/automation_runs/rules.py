@@ -253,9 +253,13 @@ class NodeError(PlatformError):
 
 
 class SlotsTakenError(RunError):
-    """All slots are taken, and the automation skips further runs (interface.md#concurrency)."""
+    """All slots are taken, and the automation skips further runs (interface.md#concurrency).
 
-    def __init__(self) -> None:
+    `slot` is the one that the run did not get.
+    """
+
+    def __init__(self, slot: JsonObject) -> None:
+        self.slot = slot
         super().__init__(
             "The automation has reached its concurrency limit and skips further runs. Try again"
             " when a run has ended."

@@ -1,7 +1,7 @@
 """Sources of events, outcomes for automations, and what is kept of a payload. Pure."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -91,6 +91,11 @@ class Judgement:
         return None if reason is None else cls(EventOutcome(reason))
 
 
+def loop(chain: Sequence[Id]) -> Judgement:
+    """The outcome of an event at the end of a chain of runs that is too long."""
+    return Judgement(EventOutcome.LOOP, detail={"chain": [str(run_id) for run_id in chain]})
+
+
 @dataclass(frozen=True, slots=True)
 class Received:
     """An event as it is kept; `payload` is what a run of it starts with."""
@@ -158,7 +163,7 @@ REASONS: dict[EventOutcome, str] = {
     EventOutcome.UNVERIFIED: "The signature or the secret of the call was wrong.",
     EventOutcome.TOO_LARGE: "The body was too large.",
     EventOutcome.INVALID: "The payload was invalid.",
-    EventOutcome.NOT_ALLOWED: "The caller may not run the automation.",
+    EventOutcome.NOT_ALLOWED: "The automation cannot be run in this way.",
     EventOutcome.LOOP: "The chain of runs was too long.",
     EventOutcome.PASSED_OVER: "The schedule fired too late, or an earlier run was still open.",
     EventOutcome.FAILED: "The platform gave up after several attempts.",

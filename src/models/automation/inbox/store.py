@@ -12,7 +12,7 @@ event is judged when it comes, and again when its time is over.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 from pydantic_core import to_json
@@ -114,28 +114,43 @@ async def _purge_overfull(work: UnitOfWork) -> int:
     )
     total = 0
     for row in full:
-        oldest = (
-            sa.select(event.received_at)
+        newest = (
+            sa.select(event.received_at, event.id)
             .where(event.workspace_id == row.workspace_id)
             .order_by(event.received_at.desc(), event.id.desc())
             .offset(MAX_EVENTS)
             .limit(1)
         )
-        last = await work.scalar(oldest)
+        last = await work.first(newest, of=_Newest)
         if last is None:
             continue
-        for table in (inbox_outcome, inbox_event):
+        for table, event_id in (
+            (inbox_outcome, inbox_outcome.c.event_id),
+            (inbox_event, event.id),
+        ):
+            # Many may have come at one moment: their ids say which of them are the oldest.
+            place = sa.tuple_(table.c.received_at, event_id)
             old = (
                 sa.select(table.c.id)
-                .where(table.c.workspace_id == row.workspace_id, table.c.received_at <= last)
-                .order_by(table.c.received_at)
+                .where(
+                    table.c.workspace_id == row.workspace_id,
+                    place <= sa.tuple_(last.received_at, last.id),
+                )
+                .order_by(table.c.received_at, event_id)
                 .limit(MAX_ROWS)
             )
-            gone = await work.execute(sa.delete(table).where(table.c.id.in_(old)))
-            total += gone.rowcount
+            removed = await work.execute(sa.delete(table).where(table.c.id.in_(old)))
+            total += removed.rowcount
         if total >= MAX_ROWS:
             break
     return total
+
+
+class _Newest(Protocol):
+    """The place of the newest event over the bound."""
+
+    received_at: datetime
+    id: Id
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,14 +227,16 @@ _KEEP = PreparedStatement(keeping(_received.cte("event")))
 def keeping_start(start: sa.CTE) -> PreparedStatement[Any]:
     """The statement that keeps an event of which there is a run; its row has the outcome.
 
-    `start` has the `id` of the run, and a `pause_id` where it rests. Where it is empty, nothing is
-    kept. The parameters are `start_values`, and all of `start`.
+    `start` has the `id` of the run, and a `subject_kind` where a pause holds it. Where it is
+    empty, nothing is kept. The parameters are `start_values`, and all of `start`.
     """
     event = _received.select_from(start).cte("event")
     outcome = sa.case(
-        (start.c.pause_id.is_not(None), rules.EventOutcome.PAUSED.value),
+        (start.c.subject_kind.is_not(None), rules.EventOutcome.PAUSED.value),
         else_=rules.EventOutcome.RUN.value,
     )
+    paused = sa.func.jsonb_build_object(sa.literal("subject", sa.Text), start.c.subject_kind)
+    detail = sa.case((start.c.subject_kind.is_not(None), paused))
     verdict = sa.select(
         sa.bindparam("outcome_id", type_=inbox_outcome.c.id.type).label("id"),
         event.c.id.label("event_id"),
@@ -228,7 +245,7 @@ def keeping_start(start: sa.CTE) -> PreparedStatement[Any]:
         ),
         outcome.label("outcome"),
         start.c.id.label("run_id"),
-        sa.null().cast(JSONB).label("detail"),
+        detail.label("detail"),
         sa.false().label("replay"),
     ).select_from(start.join(event, sa.true()))
     statement = keeping(event, verdict.cte("verdict"))

@@ -17,7 +17,7 @@ from models.automation.automations import runnable_versions
 from models.automation.automations.queries import authors_of, item_of_automation
 from models.automation.automations.references import payload_type
 from models.automation.automations.rules.triggers import kinds as trigger_kinds
-from models.automation.inbox.rules import EventOutcome, Judgement
+from models.automation.inbox.rules import EventOutcome, Judgement, loop
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.typed_reads import with_keys
 from models.core.references.rules import Subject
@@ -299,7 +299,7 @@ async def start_run(
     """
     if is_too_long(chain):
         await _notify_loop(work, subscriber)
-        return Judgement(EventOutcome.LOOP, detail={"chain": [str(one) for one in chain]})
+        return loop(chain)
     request = RunRequest(
         RUN_SOURCES[subscriber.kind],
         payload,

@@ -101,7 +101,8 @@ def append_or_rest(decided: sa.CTE, *, joins: bool = True) -> sa.Select[Any]:
     """For statements that decide at once: an intent for the row of `decided`, by a pause at rest.
 
     Its parameters are `intent_values`, `pausable_ids` and `accepted_at`. Its row has the `id` of
-    that row and `pause_id`. Without `joins` the intent is only needed if it rests.
+    that row, and `pause_id` and `subject_kind` of the pause. Without `joins` the intent is only
+    needed if it rests.
     """
     # All are locked, and not the first alone: that one may be gone when the lock is there.
     locked = (
@@ -117,16 +118,16 @@ def append_or_rest(decided: sa.CTE, *, joins: bool = True) -> sa.Select[Any]:
         locked.c.subject_kind == PauseSubject.WORKSPACE.value,
         locked.c.cause == PauseCause.CIRCUIT_BREAKER.value,
     )
-    holder = sa.select(locked.c.id).order_by(*order).limit(1).cte("holder")
+    holder = sa.select(locked.c.id, locked.c.subject_kind).order_by(*order).limit(1).cte("holder")
     own = {**_OWN, "pause_id": holder.c.id}
     rests = (
         sa.insert(resting_intent)
         .from_select(list(own), sa.select(*own.values()).select_from(decided.join(holder, _TRUE)))
         .cte("rests")
     )
-    answer = sa.select(decided.c.id, holder.c.id.label("pause_id")).select_from(
-        decided.outerjoin(holder, _TRUE)
-    )
+    answer = sa.select(
+        decided.c.id, holder.c.id.label("pause_id"), holder.c.subject_kind
+    ).select_from(decided.outerjoin(holder, _TRUE))
     if not joins:
         return answer.add_cte(rests)
     free = sa.select(decided.c.id).where(~sa.exists(sa.select(holder.c.id))).cte("free")
