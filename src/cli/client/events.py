@@ -143,7 +143,6 @@ _LOOK_SECONDS = 2.0
 _PROGRESS_SECONDS = 1.0
 """Seconds between two looks at an operation."""
 _TAILED = 100
-_LONGEST_DETAIL = 80
 
 
 async def print_events(
@@ -168,7 +167,8 @@ async def show_event(place: Place, event_id: str, *, as_json: bool) -> None:
         return
     print_rows(terminal(), _COLUMNS, _rows(event), empty="No outcomes.")
     for outcome in event["outcomes"]:
-        say(terminal(), f"{plain(outcome['automationLabel'])}: {outcome['reason']}")
+        label = plain(outcome["automationLabel"]) + (", replay" if outcome["replay"] else "")
+        say(terminal(), f"{label}: {outcome['reason']} {plain(_detail(outcome))}".rstrip())
     if event["redactedPaths"]:
         say(terminal(), _lacking(event["redactedPaths"]))
     print_json(event.get("payload"))
@@ -327,8 +327,7 @@ def _rows(event: Json) -> list[tuple[object, ...]]:
 
 def _detail(outcome: Json) -> str:
     detail = outcome.get("detail")
-    text = "" if detail is None else json.dumps(detail, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_DETAIL else f"{text[:_LONGEST_DETAIL]}…"
+    return "" if detail is None else json.dumps(detail, ensure_ascii=False)
 
 
 def _path(client: ApiClient, event_id: str | None = None) -> str:

@@ -135,3 +135,13 @@ async def test_the_page_of_an_event_says_which_values_were_not_kept(
     shown = (await owner.get(f"/workspaces/{space.id}/trigger-events/{event['id']}")).text
     assert "These values were not kept." in shown
     assert "<code>body.&lt;b&gt;token&lt;/b&gt;</code>" in shown
+
+
+async def test_a_paused_event_says_what_was_paused(
+    client: Client, owner: Visitor, space: Space
+) -> None:
+    made = await make_hook(client, space)
+    read(await client.post(f"{space.path}/pause", json={"reason": "Stocktaking"}))
+    read(await send(client.with_token(None), made), 202)
+    listed = (await owner.get(f"/workspaces/{space.id}/trigger-events")).text
+    assert "The workspace was paused." in listed

@@ -1,6 +1,7 @@
 """Trigger events in a terminal, as a person types the commands against a server that listens."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,8 @@ async def test_events_are_listed_shown_and_replayed(
     read(await client.post(f"{path}/publish", json={}))
     automation_id = type(space.id)(made["id"])
     event = Received(new_id(), space.id, EventSource.CALL, automation_id, {"order": 17})
-    detail = {"term": "trigger.order > 20", "value": {"trigger.order": 17}}
+    term = f"trigger.order > 20 && {' && '.join(['true'] * 40)}"
+    detail = {"term": term, "value": {"trigger.order": 17}}
     async with space.database.transaction() as work:
         await keep(work, event, {automation_id: Judgement(EventOutcome.FILTERED, detail=detail)})
     shell, event_id = Shell(tmp_path), str(event.id)
@@ -64,6 +66,7 @@ async def test_events_are_listed_shown_and_replayed(
         assert listed.code == 0, listed.err
         cells = listed.out.split("\t")
         assert (cells[0], cells[2], cells[4]) == (event_id, "call", "filtered")
+        assert json.loads(cells[6]) == detail
         assert "\x1b" not in listed.out
         assert (await shell.run("events", "list", "--source", "schedule", "--json")).json[
             "events"
@@ -76,6 +79,9 @@ async def test_events_are_listed_shown_and_replayed(
         replayed = await shell.run("events", "replay", event_id, "--test", "--json")
         assert replayed.code == 0, replayed.err
         assert (replayed.json["outcome"], replayed.json["replay"]) == ("run", True)
+        told = (await shell.run("events", "show", event_id)).out
+        assert f"Orders: The trigger's filter did not match. {json.dumps(detail)}" in told
+        assert "Orders, replay: Started a run." in told
         await _replay_all(client, space, shell, made["id"])
         unclear = await shell.run("events", "replay", "--all", "--text", "17")
         assert unclear.code == 2

@@ -160,9 +160,10 @@ def detail_text(outcome: queries.EventOutcomeShape) -> str:
     if "term" in detail:
         text = _text(detail["term"])
         return f"{text} — value: {_text(detail['value'])}" if "value" in detail else text
-    if "message" in detail:
-        return str(detail["message"])
-    return ", ".join(f"{key}: {_text(value)}" for key, value in detail.items())
+    if "subject" in detail:
+        return f"The {detail['subject']} was paused."
+    others = [f"{key}: {_text(value)}" for key, value in detail.items() if key != "message"]
+    return " — ".join(filter(None, [detail.get("message"), ", ".join(others)]))
 
 
 def _text(value: object) -> str:
