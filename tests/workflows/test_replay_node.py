@@ -14,9 +14,8 @@ import pytest_asyncio
 from sqlalchemy import text
 
 from cli.replay.divergence import print_reexecution
-from cli.replay.ends import End, Reexecution
 from cli.replay.histories import HistoryUnavailableError
-from cli.replay.reexecution import Options, Request, reexecute
+from cli.replay.reexecution import End, Options, Reexecution, Request, reexecute
 from models.automation.secrets.store import PutSecret, put_secret
 from models.core.access.rules import Role
 from models.core.base import Id

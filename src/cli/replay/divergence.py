@@ -33,13 +33,12 @@ from typing_extensions import override
 
 from cli.console import say, terminal
 from cli.replay import verdicts as replay_verdicts
-from cli.replay.ends import NOT_COMPARED
 from cli.replay.histories import Execution, fetch_history
-from cli.replay.reexecution import SKIPPED
+from cli.replay.reexecution import NOT_COMPARED, SKIPPED
 from cli.work_handlers.registry import WORKFLOWS
 
 if TYPE_CHECKING:
-    from cli.replay.ends import End, Reexecution
+    from cli.replay.reexecution import End, Reexecution
 
 
 WORKFLOW_SOURCE = Path(__file__).parents[2] / "workflows"
