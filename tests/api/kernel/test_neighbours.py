@@ -62,7 +62,7 @@ async def test_a_refused_method_tells_where_it_is(client: Client, space: Space) 
     answer = await client.post(f"{space.path}/automations/{uuid4()}/runs", json={})
     assert refusal(answer) == (405, "method_not_allowed")
     assert answer.json()["message"].endswith(
-        "Allowed: GET. Nearest with POST:"
+        "Allowed: GET, HEAD. Nearest with POST:"
         " /v1/workspaces/{workspaceId}/automations/{automationId}/run."
     )
 

@@ -211,14 +211,18 @@ def kept_call(payload: JsonObject, delivery: Delivery, secrets: Sequence[str]) -
 def _without_named_secrets(payload: JsonObject) -> JsonObject:
     """The payload of a call without what its senders name as secrets."""
     parts = {part: without_named_secrets(payload[part]) for part in ("headers", "query", "body")}
-    if payload["bodyEncoding"] == "base64" and _encodes_named_secret(payload["body"]):
+    if payload.get("bodyEncoding") == "base64" and _encodes_named_secret(payload["body"]):
         parts["body"] = REDACTED
     return {**payload, **parts}
 
 
 def _encodes_named_secret(body: str) -> bool:
     """True for bytes in base64 that name a secret, in a charset that is ASCII or wider."""
-    text = base64.b64decode(body).decode("latin-1").replace("\0", "")
+    try:
+        text = base64.b64decode(body).decode("latin-1").replace("\0", "")
+    except binascii.Error:
+        # A part of it is left out already.
+        return True
     return without_named_secrets(text) != text
 
 

@@ -211,4 +211,6 @@ def test_a_call_is_kept_without_a_secret_that_it_repeats(query: bytes, body: byt
     assert kept["body"]["n"] == 1
     assert kept["body"]["password"] != "p"
     plain = kept_call(payload, Delivery("POST", [], b"", b""), ["s3cret", ""])
+    encoded = {**payload, "body": "s3cretQ", "bodyEncoding": "base64"}
+    assert kept_call(encoded, Delivery("POST", [], query, body), ["s3cret"])["body"] == "[redacted]"
     assert plain["headers"] == {"a": "s3cret"}
