@@ -50,8 +50,8 @@ _NAMED_IN_TEXT = re.compile(
     r"""|[{\[][^}\]]*|(?!null\b|true\b|false\b)(?:(?:Basic|Bearer)\s+)?[^\s&;,"'\\<>{}\[\]]+)""",
     re.IGNORECASE | re.DOTALL,
 )
-_ESCAPED = re.compile(r"(?:\\+(?:u00|x)|%)([2-7][0-9A-Fa-f])|&#[xX]0*([2-7][0-9A-Fa-f]);")
-"""A sign of ASCII as JSON, a URL or HTML may write it."""
+_ESCAPED = re.compile(r"(?:(?<!\\)\\+(?:u00|x)|%)([2-7][0-9A-Fa-f])|&#[xX]0*([2-7][0-9A-Fa-f]);")
+"""A sign of ASCII as JSON, a URL or HTML may write it. Many backslashes are read from one place."""
 _PARTS_OF_NAMES = (
     *("authori", "credential", "cookie", "passw", "pwd", "secret", "token", "pepper", "key"),
     *("basic ", "bearer "),

@@ -5,6 +5,7 @@ import html
 import itertools
 import json
 import textwrap
+import time
 from collections.abc import Callable
 from typing import Any
 from unicodedata import normalize
@@ -214,3 +215,11 @@ def test_parts_that_are_nested_too_deeply_are_left_out() -> None:
     assert without_named_secrets({"a": deepest}) == {"a": deepest}
     assert "end" not in str(without_named_secrets({"b": {"a": deepest}}))
     assert "end" not in str(without_named_secrets([[deepest]]))
+
+
+@pytest.mark.parametrize("text", ["\\", "token\\", "token:'", "&#x0", "://a:", "secret "])
+def test_a_text_takes_time_in_proportion_to_its_length(text: str) -> None:
+    """One that is read from each of its signs takes minutes: others wait for their answers."""
+    begun = time.monotonic()
+    without_named_secrets(text * 300_000)
+    assert time.monotonic() - begun < 60
