@@ -36,8 +36,8 @@ _UNUSABLE = ("08", "28", "3D", "53", "57P")
 
 
 @contextmanager
-def reported() -> Iterator[None]:
-    """Print errors that have a remedy without a trace, and exit with code 1."""
+def reported(exit_code: int = 1) -> Iterator[None]:
+    """Print errors that have a remedy without a trace, and exit."""
     try:
         yield
     except EXPLAINED as error:
@@ -48,7 +48,7 @@ def reported() -> Iterator[None]:
         complain(sentence)
     else:
         return
-    raise typer.Exit(1) from None
+    raise typer.Exit(exit_code) from None
 
 
 def database_problem(error: BaseException) -> str | None:

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-import typer
 from pydantic import JsonValue
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.console import EXPLAINED, complain, database_problem
+from cli.console import StartError, reported
 from cli.supervisor.state import no_platform
 from runtime.clock import utc_now
 from runtime.configuration.settings import TemporalSettings, load_temporal_settings
@@ -200,19 +199,13 @@ class HistoryUnavailableError(Exception):
 @contextmanager
 def reported_errors() -> Iterator[None]:
     """Say why there is no history to judge, and exit with code 2."""
-    try:
-        yield
-    except (HistoryUnavailableError, *EXPLAINED) as error:
-        complain(str(error))
-    except RPCError as error:
-        complain(f"Temporal refused the request: {error.message}")
-    except Exception as error:
-        if (sentence := database_problem(error)) is None:
-            raise
-        complain(sentence)
-    else:
-        return
-    raise typer.Exit(UNAVAILABLE) from None
+    with reported(UNAVAILABLE):
+        try:
+            yield
+        except HistoryUnavailableError as error:
+            raise StartError(str(error)) from None
+        except RPCError as error:
+            raise StartError(f"Temporal refused the request: {error.message}") from None
 
 
 @contextmanager
