@@ -142,7 +142,7 @@ def form_boundary(content_type: bytes) -> bytes | None:
     boundary = options.get(b"boundary", b"")
     if not 1 <= len(boundary) <= _LONGEST_BOUNDARY:
         raise ValidationError.at(
-            "Content-Type", f"The form has no boundary of 1 to {_LONGEST_BOUNDARY} signs."
+            "Content-Type", f"The form has no boundary of 1 to {_LONGEST_BOUNDARY} characters."
         )
     return boundary
 
