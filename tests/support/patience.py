@@ -22,18 +22,18 @@ def promised(seconds: float) -> float:
 async def found_when(
     read: Callable[[], Awaitable[Found]], holds: Callable[[Found], bool], what: str = "it"
 ) -> Found:
-    """What `read` returns once it `holds`. Fails with `what` when it takes too long.
+    """What `read` returns once it `holds`. Fails with `what` and the last value if it never does.
 
     It is read less and less often: each reading takes time from what it waits for.
     """
-    pause = 0.02
+    pause, found = 0.02, None
     try:
         async with asyncio.timeout(ENOUGH):
             while not holds(found := await read()):
                 await asyncio.sleep(pause)
                 pause = min(1.5 * pause, 0.2)
     except TimeoutError:
-        raise AssertionError(f"{what} did not happen within {ENOUGH} s") from None
+        raise AssertionError(f"{what} did not happen within {ENOUGH} s: {found!r:.2000}") from None
     return found
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import select, update
 
 from models.automation.automation_runs.rules import OPEN_RUN
 from models.automation.automation_runs.tables import automation_run
@@ -33,7 +33,7 @@ from runtime.clock import utc_now
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 from tests.support.engine import KEYS
-from tests.support.patience import eventually
+from tests.support.patience import eventually, found_when
 
 Json = dict[str, Any]
 
@@ -180,20 +180,20 @@ class Listening:
     async def quiet(self) -> None:
         """Wait until no event, burst or open run is left."""
 
-        async def none() -> bool:
+        async def left() -> Sequence[Any]:
             await self.heard()
             async with self.database.transaction() as work:
                 mine = self.actor.workspace_id
-                bursts = select(func.count()).where(debounced_change.c.workspace_id == mine)
-                open_runs = select(func.count()).where(
+                bursts = select(debounced_change).where(debounced_change.c.workspace_id == mine)
+                open_runs = select(automation_run.c.id, automation_run.c.status).where(
                     automation_run.c.workspace_id == mine,
                     automation_run.c.status.in_(OPEN_RUN),
                     automation_run.c.created_at >= self.since,
                 )
-                left = [await work.scalar(bursts), await work.scalar(open_runs)]
-            return not any(left) and not await self.events()
+                rows = [*await work.rows(bursts), *await work.rows(open_runs)]
+            return rows or await self.events()
 
-        await eventually(none, what="the end of everything")
+        await found_when(left, lambda rows: not rows, "the end of everything")
 
     async def subscription(self, automation_id: Id) -> Any:
         async with self.database.transaction() as work:
