@@ -24,13 +24,17 @@ class HitKind(StrEnum):
 
 
 class SearchHit(Shape):
-    """An item, or a record with its database and the item that places it."""
+    """An item, or a record with its database and the item that places it.
+
+    `itemTitle` is the title of that item; of a hit that is an item, its own.
+    """
 
     kind: HitKind
     id: Id
     title: str
     item_id: Id
     item_kind: ItemKind
+    item_title: str
     database_id: Id | None
     icon: str | None
     updated_at: Moment
@@ -42,17 +46,20 @@ class SearchResults(Shape):
 
 
 async def search_titles(
-    work: UnitOfWork, actor: Actor, text: str, page: PageRequest
+    work: UnitOfWork, actor: Actor, text: str, page: PageRequest, kind: HitKind | None = None
 ) -> SearchResults:
     """The items and records that the actor sees and whose title has the text in it.
 
-    Newest first. Nothing archived, and records only for actors who may read them. Ids are made in
-    the order of time, so items and records have one order.
+    Newest first, of one kind or both. Nothing archived, and records only for actors who may read
+    them. Ids are made in the order of time, so items and records have one order.
     """
     closed = closed_items(actor)
-    parts = [_part(HitKind.ITEM, items_titled(actor, text, closed), page)]
+    titled = {HitKind.ITEM: items_titled(actor, text, closed)}
     if Scope.RECORDS_READ in actor.scopes:
-        parts.append(_part(HitKind.RECORD, records_titled(actor, text, closed), page))
+        titled[HitKind.RECORD] = records_titled(actor, text, closed)
+    parts = [_part(one, hits, page) for one, hits in titled.items() if kind in (None, one)]
+    if not parts:
+        return SearchResults(results=[], cursor=None)
     hits = sa.union_all(*parts).subquery()
     rows = await work.rows(sa.select(hits).order_by(hits.c.id.desc()).limit(page.fetch))
     shown = page.of(rows, lambda row: (row.id,))

@@ -30,6 +30,24 @@ async def test_it_finds_pages_items_records_and_runs(
     assert "No results" in (await owner.get(f"{path}?q=%25nothing")).text
 
 
+async def test_a_database_is_found_beside_any_number_of_records_of_its_name(
+    client: Client, space: Space, owner: Visitor
+) -> None:
+    made = await make_database(client, space, "Zebras")
+    rows = [{"op": "create", "title": f"Zebra {n}"} for n in range(21)]
+    answer = await client.post(f"/v1/databases/{made}/records/batch", json={"operations": rows})
+    assert answer.is_success
+    shown = (await owner.get(f"/workspaces/{space.id}/search?q=zebra")).text
+    assert 'href="/items/' in shown
+    assert shown.index('href="/items/') < shown.index('href="/records/')
+    assert "Record in Zebras" in shown
+    assert shown.count('href="/records/') == 20
+    assert "Only the newest matches are listed." in shown
+    assert (
+        "newest matches" not in (await owner.get(f"/workspaces/{space.id}/search?q=zebra+2")).text
+    )
+
+
 async def test_a_part_of_the_page_is_enough_for_the_palette(space: Space, owner: Visitor) -> None:
     headers = {"HX-Request": "true", "HX-Request-Type": "partial"}
     part = await owner.get(f"/workspaces/{space.id}/search?q=run", headers=headers)

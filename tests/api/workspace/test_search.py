@@ -35,6 +35,7 @@ async def test_items_and_records_are_found(client: Client, space: Space) -> None
         "title": "sky is blue",
         "itemId": database["item"]["id"],
         "itemKind": "database",
+        "itemTitle": "Blueprints",
         "databaseId": database["target"]["id"],
         "updatedAt": row["updatedAt"],
     }
@@ -45,9 +46,26 @@ async def test_items_and_records_are_found(client: Client, space: Space) -> None
         "title": "The BLUE folder",
         "itemId": folder["id"],
         "itemKind": "folder",
+        "itemTitle": "The BLUE folder",
         "icon": "📁",
         "updatedAt": folder["updatedAt"],
     }
+
+
+async def test_hits_of_one_kind_have_pages_of_their_own(client: Client, space: Space) -> None:
+    database = await make(client, "database", "Blueprints")
+    rows = [await record(client, database, f"blue {n}") for n in range(3)]
+    (item,) = await search(client, space, "blue", kind="item", limit="1")
+    assert item["id"] == database["item"]["id"]
+    path, params = f"{space.path}/search", {"q": "blue", "kind": "record", "limit": "2"}
+    first = read(await client.get(path, params=params))
+    rest = read(await client.get(path, params={**params, "cursor": first["cursor"]}))
+    assert [hit["id"] for page in (first, rest) for hit in page["results"]] == [
+        row["id"] for row in reversed(rows)
+    ]
+    assert rest["cursor"] is None
+    other = await client.get(path, params={**params, "kind": "item", "cursor": first["cursor"]})
+    assert other.status_code == 400
 
 
 @pytest.mark.parametrize("letter", ["%", "_", "/", "\\", "'", '"'])
@@ -113,7 +131,8 @@ async def test_records_need_their_scope(client: Client, space: Space) -> None:
         ({"q": "x" * 201}, "q"),
         ({"q": "a\x00"}, "q"),
         ({"q": "a", "limit": "x"}, "limit"),
-        ({"q": "a", "kind": "item"}, "kind"),
+        ({"q": "a", "kind": "run"}, "kind"),
+        ({"q": "a", "kinds": "item"}, "kinds"),
     ],
 )
 async def test_bad_searches_are_refused(

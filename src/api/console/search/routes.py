@@ -64,9 +64,11 @@ async def get_search(
     """Find pages, items, records and runs by a part of their name, or by their id."""
     text = (q or "").strip()
     shell = await shell_of(request)
-    hits = [*_pages(shell, text), *_run(text), *await _content(request, shell, text)]
+    titled = [await _titled(request, shell, text, kind) for kind in (HitKind.ITEM, HitKind.RECORD)]
+    hits = [*_pages(shell, text), *_run(text), *(hit for hits, _ in titled for hit in hits)]
+    more = any(more for _, more in titled)
     calls = shell.calls((api.search, {"q": text}))
-    return page(request, "search.html", shell, text=text, hits=hits, api=calls)
+    return page(request, "search.html", shell, text=text, hits=hits, more=more, api=calls)
 
 
 def _pages(shell: Shell, text: str) -> Iterator[Hit]:
@@ -81,15 +83,22 @@ def _run(text: str) -> Iterator[Hit]:
         yield Hit(str(run_id), "Run", f"/runs/{run_id}")
 
 
-async def _content(request: ApiRequest, shell: Shell, text: str) -> Sequence[Hit]:
+async def _titled(
+    request: ApiRequest, shell: Shell, text: str, kind: HitKind
+) -> tuple[Sequence[Hit], bool]:
+    """The newest hits of a kind, and whether there are more.
+
+    Kinds are asked apart: a database has fewer letters in common with a search than its records.
+    """
     if not text or Scope.RESOURCES_READ not in shell.scopes:
-        return []
-    first = request.page("console search", _MOST, None, text)
-    result = await search.search_titles(request.work, request.actor, text, first)
-    return [_hit(one) for one in result.results]
+        return [], False
+    first = request.page("console search", _MOST, None, text, kind)
+    result = await search.search_titles(request.work, request.actor, text, first, kind)
+    return [_hit(one) for one in result.results], result.cursor is not None
 
 
 def _hit(hit: SearchHit) -> Hit:
+    title = hit.title or "Untitled"
     if hit.kind is HitKind.RECORD:
-        return Hit(hit.title or "Untitled", "Record", f"/records/{hit.id}")
-    return Hit(hit.title or "Untitled", named(hit.item_kind), f"/items/{hit.item_id}")
+        return Hit(title, f"Record in {hit.item_title or 'Untitled'}", f"/records/{hit.id}")
+    return Hit(title, named(hit.item_kind), f"/items/{hit.item_id}")

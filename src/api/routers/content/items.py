@@ -157,14 +157,18 @@ search_router = Router(tags=["search"])
     access=Access(scopes=[Scope.RESOURCES_READ], level=Level.VIEW, cookie=True),
 )
 async def search(
-    request: ApiRequest, q: search_queries.SearchText, limit: Limit = 30, cursor: Cursor = None
+    request: ApiRequest,
+    q: search_queries.SearchText,
+    kind: search_queries.HitKind | None = None,
+    limit: Limit = 30,
+    cursor: Cursor = None,
 ) -> Data[search_queries.SearchResults]:
-    """Search the titles of items and records, newest first.
+    """Search the titles of items and records, or of one kind of them, newest first.
 
     Records are found with records:read only; what is archived is not found.
     """
-    page = request.page("search", limit, cursor, q)
-    return Data(await search_queries.search_titles(request.work, request.actor, q, page))
+    page = request.page("search", limit, cursor, q, kind)
+    return Data(await search_queries.search_titles(request.work, request.actor, q, page, kind))
 
 
 files_router = Router(tags=["files"])

@@ -366,6 +366,7 @@ def items_titled(actor: Actor, text: str, closed_items: sa.CTE) -> sa.Select[Any
         item.c.title,
         item.c.id.label("item_id"),
         item.c.kind.label("item_kind"),
+        item.c.title.label("item_title"),
         sa.case((is_database, item.c.target_id), else_=sa.null())
         .cast(sa.Uuid)
         .label("database_id"),

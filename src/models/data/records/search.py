@@ -30,6 +30,7 @@ def records_titled(actor: Actor, text: str, closed_items: sa.CTE) -> sa.Select[A
             record.c.title,
             ITEM.id.label("item_id"),
             ITEM.kind.label("item_kind"),
+            ITEM.title.label("item_title"),
             record.c.database_id,
             ITEM.icon,
             record.c.updated_at,
