@@ -168,6 +168,29 @@ async def test_each_error_is_named_by_its_path(
     assert answer.json()["details"][0]["path"] == path
 
 
+@pytest.mark.parametrize(
+    ("directions", "expected"),
+    [
+        (("asc", "desc"), ["B2", "B1", "B0"]),
+        (("desc", "asc"), ["B0", "B1", "B2"]),
+    ],
+)
+async def test_records_with_equal_values_follow_the_direction_of_the_last_sort(
+    client: Client, space: Space, directions: tuple[str, str], expected: list[str]
+) -> None:
+    database_id = await make_database(client, space, "Bills", *FIELDS)
+    for number in range(3):
+        await add(client, database_id, f"B{number}", data={"price": 1, "state": "open"})
+    sorts = [
+        {"field": key, "direction": direction}
+        for key, direction in zip(("price", "state"), directions, strict=True)
+    ]
+    assert await titles(client, database_id, sorts=sorts) == expected
+    first = await ask(client, database_id, sorts=sorts, limit=1)
+    rest = await ask(client, database_id, sorts=sorts, limit=2, cursor=first["cursor"])
+    assert [one["title"] for one in [*first["records"], *rest["records"]]] == expected
+
+
 async def test_a_view_narrows_and_completes_a_query(client: Client, bills: str) -> None:
     manifest = {
         "filter": {"field": "state", "op": "eq", "value": "open"},
