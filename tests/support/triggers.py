@@ -15,6 +15,7 @@ from models.automation.automations.shapes import (
     PublishAutomation,
     UpdateAutomation,
 )
+from models.automation.automations.tables import automation
 from models.automation.triggers.subscribers import debounced_change
 from models.core.access.rules import Actor
 from models.core.base import Id
@@ -55,7 +56,7 @@ class Listening:
         self.table = table
         self.keys = keys
         self.since = utc_now()
-        """Runs of the workspace that are older are another test's."""
+        """Runs and automations of the workspace that are older are another test's."""
 
     @classmethod
     async def within(
@@ -184,7 +185,14 @@ class Listening:
             await self.heard()
             async with self.database.transaction() as work:
                 mine = self.actor.workspace_id
-                bursts = select(debounced_change).where(debounced_change.c.workspace_id == mine)
+                bursts = select(debounced_change).where(
+                    debounced_change.c.automation_id.in_(
+                        select(automation.c.id).where(
+                            automation.c.workspace_id == mine,
+                            automation.c.created_at >= self.since,
+                        )
+                    )
+                )
                 open_runs = select(automation_run.c.id, automation_run.c.status).where(
                     automation_run.c.workspace_id == mine,
                     automation_run.c.status.in_(OPEN_RUN),
