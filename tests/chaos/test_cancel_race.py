@@ -24,7 +24,7 @@ from runtime.temporal.workflow_kinds import WorkflowKind
 from tests.chaos.conftest import MakeDatabase
 from tests.support.engine import Engine, Json, graph, node
 from tests.support.exploring import examples
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.sink import Sink
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=20)]
@@ -97,9 +97,10 @@ async def _usual_seconds(engine: Engine, automation_id: UUID) -> float:
 
 
 def _race(database_id: str, sink: Sink) -> Json:
+    call = {"method": "POST", "url": sink.url("ok"), "timeoutSeconds": ENOUGH}
     return graph(
         node("before", "create_record", databaseId=database_id, title="before"),
-        node("call", "http_request", method="POST", url=sink.url("ok")),
+        {"id": "call", "kind": "http_request", "config": call},
         node("beside", "create_record", databaseId=database_id, title="beside"),
         node("pause", "delay", seconds=0.1),
         node("after", "create_record", databaseId=database_id, title="after"),
