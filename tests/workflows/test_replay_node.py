@@ -127,6 +127,16 @@ async def test_a_node_ends_as_it_did(engine: Engine, once: Any, kind: str) -> No
     assert (found.now.status, found.now.output) == ("succeeded", output)
 
 
+async def test_rows_are_refused_for_what_reads_none(
+    engine: Engine, once: Any, tmp_path: Path
+) -> None:
+    run = await engine.run(graph(node("it", "transform", output={})))
+    file = tmp_path / "rows.csv"
+    file.write_bytes(b"a\n1\n")
+    with pytest.raises(HistoryUnavailableError, match="--rows is for refreshes and imports"):
+        await once(run.id, "it", rows=file)
+
+
 async def test_a_node_fails_as_it_did(engine: Engine, once: Any) -> None:
     run = await engine.run(
         graph(node("it", "transform", output={"a": expression("1 / trigger.zero")})), {"zero": 0}
@@ -365,6 +375,8 @@ async def test_steps_of_actions(engine: Engine, once: Any, serve: Serve) -> None
     assert len(endpoint.requests) == 1
     with pytest.raises(HistoryUnavailableError, match="first \\(succeeded\\), call"):
         await once(run_id, "other")
+    with pytest.raises(HistoryUnavailableError, match="--scope is for nodes of automations"):
+        await once(run_id, "first", scope="items:1")
 
 
 async def test_refreshes(
@@ -380,6 +392,8 @@ async def test_refreshes(
         await once(run_id, "apply")
     with pytest.raises(HistoryUnavailableError, match="fetch, stage, apply"):
         await once(run_id, "main")
+    with pytest.raises(HistoryUnavailableError, match="--scope is for nodes of automations"):
+        await once(run_id, "apply", scope="items:1")
     source.answers(reply(500, {}))
     found = await once(run_id, "apply", live=True)
     assert (found.now.status, found.calls) == ("failed", "made")

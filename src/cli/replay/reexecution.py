@@ -164,6 +164,10 @@ async def reexecute(settings: Settings, request: Request) -> Reexecution:
                 f"Run {request.run_id} not found in this database. Use the id of a run of an"
                 " automation, an action, a data source or an import."
             )
+        if request.options.scope is not None and (steps or source):
+            raise HistoryUnavailableError("--scope is for nodes of automations. Leave it out.")
+        if request.options.rows is not None and source is None:
+            raise HistoryUnavailableError("--rows is for refreshes and imports. Leave it out.")
         doing = _Executor(settings, request, database, copies)
         if source is not None:
             return await doing.source_run(source)
