@@ -212,8 +212,11 @@ async def check_workers(settings: Settings) -> Finding:
         client = await connect(settings, seconds=3)
         deployment = Deployment(client, settings.worker_deployment, alive)
         rows = await overview(deployment)
-    except (TemporalUnreachableError, RPCError):
+    except TemporalUnreachableError:
         return Finding(subject, "not available", "fix the Temporal connection first")
+    except RPCError as error:
+        remedy = "read the log of Temporal: its own storage may be full or not available"
+        return Finding(subject, f"Temporal answers {error.status.name.lower()}", remedy)
     return judged_workers(processes, rows)
 
 
@@ -252,7 +255,7 @@ _LOW, _FULL = (0.10, 2 * _GIB), (0.02, _GIB // 4)
 
 async def check_object_store(settings: Settings) -> Finding:
     """Look whether the object store can be written and read."""
-    from runtime.errors import UnavailableError
+    from runtime.errors import StorageFullError, UnavailableError
     from runtime.object_store import ObjectStore
 
     subject = "Object store"
@@ -260,6 +263,8 @@ async def check_object_store(settings: Settings) -> Finding:
         return Finding(subject, "in memory of one process", "set WORKSPACE_OBJECT_STORE")
     try:
         await ObjectStore(settings.object_store).probe()
+    except StorageFullError:
+        return Finding(subject, "its disk is full", "free disk space")
     except (UnavailableError, OSError):
         remedy = "check WORKSPACE_OBJECT_STORE and the AWS_… variables"
         return Finding(subject, "write and read failed", remedy)

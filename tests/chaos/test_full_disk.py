@@ -16,6 +16,7 @@ import pytest_asyncio
 from psycopg import sql
 
 from api.app import create_app
+from cli.doctor_checks import Status, check_object_store
 from runtime.configuration.settings import Settings
 from runtime.crypto import KeyRing
 from runtime.database import Database
@@ -40,11 +41,11 @@ class Disk:
 
     directory: Path
 
-    def fill(self) -> None:
-        """Leave almost no room."""
+    def fill(self, left: int = _LEFT) -> None:
+        """Leave this number of bytes."""
         usage = os.statvfs(self.directory)
         with (self.directory / "filler").open("wb") as filler:
-            os.posix_fallocate(filler.fileno(), 0, usage.f_bavail * usage.f_frsize - _LEFT)
+            os.posix_fallocate(filler.fileno(), 0, usage.f_bavail * usage.f_frsize - left)
 
     def clear(self) -> None:
         """Give the room back."""
@@ -169,3 +170,13 @@ def _file(number: int) -> Json:
         "content": os.urandom(100_000),
         "headers": {"Content-Type": "application/octet-stream"},
     }
+
+
+async def test_doctor_names_the_full_disk_of_the_object_store(
+    disk: Disk, settings: Settings
+) -> None:
+    changed = settings.model_copy(update={"object_store": (disk.directory / "objects").as_uri()})
+    assert (await check_object_store(changed)).status is Status.OK
+    disk.fill(left=0)
+    found = await check_object_store(changed)
+    assert (found.fact, found.remedy) == ("its disk is full", "free disk space")
