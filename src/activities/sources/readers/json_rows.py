@@ -8,6 +8,7 @@ from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from itertools import chain
 from json import detect_encoding
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,24 @@ _TOTALS = frozenset(
 )
 """The names under which answers state the number of the rows of all pages, in small letters."""
 _ABOUT_PAGES = frozenset({"meta", "metadata", "page", "pageinfo", "pager", "pagination", "paging"})
+_NEIGHBOURS = frozenset("cursor hasmore limit next nextpage offset prev previous".split())
+"""Names of members that lead to other pages, in small letters."""
+_USUAL_NAMES = frozenset(
+    "data docs documents elements entries features hits items objects records results rows value"
+    " values".split()
+)
+"""The names that lists of rows have, in small letters."""
+_BESIDE = frozenset(
+    "aggregations alerts breadcrumbs columns errors facets fields filters headers included includes"
+    " links messages metadata notices pages schema sort sorts warnings".split()
+)
+"""The names of lists that stand beside the rows of a response, in small letters."""
+_OF_ERRORS = frozenset(
+    "code detail details error errors message ok path requestid status statuscode success timestamp"
+    " title traceid type".split()
+)
+"""The names that an object has which is an error and no row, in small letters."""
+_LONGEST_ERROR = 200
 _LOOKED_THROUGH = 1_000
 """Values that are looked through for the rows when no path says where they are."""
 
@@ -153,8 +172,9 @@ def _whole(page: Path, options: ReadOptions) -> JsonValue:
 def rows_in(value: object, options: ReadOptions) -> tuple[list[Any], str | None]:
     """The rows in a JSON value and the path to their list.
 
-    They are at the path of the options, else in the list where they were before, else in the first
-    list of objects; a lone object without a path is one row. Raises SourceProblem.
+    They are at the path of the options, else in the list where they were before, else in the
+    likeliest list of objects; a lone object without a path is one row. Raises SourceProblem, also
+    for errors without rows.
     """
     path, usual = options.json_path, options.usual_path
     if path is not None:
@@ -162,7 +182,9 @@ def rows_in(value: object, options: ReadOptions) -> tuple[list[Any], str | None]
     elif usual is not None and _ONE_PLACE.fullmatch(usual):
         path, rows = usual, _usual_rows(value, usual)
     else:
-        rows, path = _first_list(value)
+        rows, path = _likely_list(value)
+    if not rows:
+        _check_is_no_error(value, is_listed=True)
     table.check_count(len(rows))
     return rows, path
 
@@ -174,11 +196,13 @@ def _rows_at(value: object, path: str) -> list[Any]:
     except (BindingError, ExpressionLimitError) as error:
         table.refuse(f"{path}: {error}", ErrorKind.MAPPING)
     if not matched and not _names_a_list(value, path):
+        _check_is_no_error(value)
         table.refuse(f"{path} not found in the response.", ErrorKind.MAPPING)
     if len(matched) == 1 and isinstance(matched[0], list):
         return matched[0]
     if matched and _ONE_PLACE.fullmatch(path) and not isinstance(matched[0], dict):
         if matched[0] is None:
+            _check_is_no_error(value)
             return []
         table.refuse(f"{path} is not a list of rows in the response.", ErrorKind.MAPPING)
     return matched
@@ -188,10 +212,12 @@ def _usual_rows(value: object, path: str) -> list[Any]:
     """The rows of the list at a path, which is where an earlier page or refresh had one."""
     matched = matches(read_query(path), value, _MAX_VISITED)
     if matched == [None]:
+        _check_is_no_error(value)
         return []
     if len(matched) != 1 or not isinstance(matched[0], list):
+        _check_is_no_error(value)
         message = f"The response has no list at {path}, where its rows were before."
-        _, now = _first_list(value) if isinstance(value, dict | list) else ([], None)
+        _, now = _likely_list(value) if isinstance(value, dict | list) else ([], None)
         where = "" if now is None else f" It has one at {now}."
         table.refuse(f"{message}{where} If they have moved, set jsonPath.", ErrorKind.MAPPING)
     return matched[0]
@@ -204,27 +230,101 @@ def _names_a_list(value: object, json_path: str) -> bool:
     return matches(read_query(json_path[:-3]), value, _MAX_VISITED) in ([[]], [None])
 
 
-def _first_list(value: object) -> tuple[list[Any], str | None]:
-    """The first list of objects, breadth first; a lone object is one row, and has no list."""
-    level: list[tuple[str, Any]] = [("$", value)]
+def _likely_list(value: object) -> tuple[list[Any], str | None]:
+    """The list of rows, breadth first; a lone object is one row, and has no list.
+
+    On a level it is the list with a usual name, be it empty, else the first list of objects.
+    Lists that stand beside rows, such as `links`, are rows only where there is no other. Raises
+    SourceProblem, also for an error without rows.
+    """
+    level: list[tuple[str, str, Any]] = [("$", "", value)]
     seen = 0
-    empty: str | None = None
+    others: list[tuple[int, list[Any], str]] = []
     while level and seen < _LOOKED_THROUGH:
-        deeper: list[tuple[str, Any]] = []
-        for path, node in level:
+        deeper: list[tuple[str, str, Any]] = []
+        lists: list[tuple[int, list[Any], str]] = []
+        for path, name, node in level:
             seen += 1
             if isinstance(node, list):
-                if any(isinstance(each, dict) for each in node):
-                    return node, path
-                empty = empty or (path if not node else None)
+                if not node or any(isinstance(each, dict) for each in node):
+                    lists.append((_rank(name, node), node, path))
             elif isinstance(node, dict):
-                deeper += [(path + _step(key), inner) for key, inner in node.items()]
+                deeper += [(path + _step(key), _plain(key), each) for key, each in node.items()]
+        likeliest = min(lists, key=_first, default=None)
+        if likeliest is not None and likeliest[0] <= _OBJECTS:
+            return likeliest[1:]
+        others += lists
         level = deeper
-    if empty is not None:
-        return [], empty
-    if not isinstance(value, dict | list):
+    if min(map(_first, others), default=_ERRORS) >= _ERRORS:
+        _check_is_no_error(value, is_row=True)
+    if others:
+        return min(others, key=_first)[1:]
+    if isinstance(value, list):
+        return value, "$"
+    if not isinstance(value, dict):
         table.refuse("The response is not a list of objects. Set jsonPath to the rows.")
-    return (value, "$") if isinstance(value, list) else ([value], None)
+    null = _null_list(value)
+    if null is None:
+        return [value], None
+    _check_is_no_error(value)
+    return [], null
+
+
+def _null_list(value: Mapping[str, Any]) -> str | None:
+    """The path to null in place of a list, in a response that has nothing else to tell."""
+    names = {_plain(name): name for name in value}
+    lists = names.keys() & _USUAL_NAMES
+    if len(lists) != 1 or names.keys() - lists - _OF_ERRORS - _TOTALS - _ABOUT_PAGES - _NEIGHBOURS:
+        return None
+    name = names[lists.pop()]
+    return f"${_step(name)}" if value[name] is None else None
+
+
+_USUAL, _USUAL_EMPTY, _OBJECTS, _EMPTY, _BESIDE_ROWS, _ERRORS = range(6)
+"""How likely a list has the rows, the likeliest first."""
+_first = itemgetter(0)
+
+
+def _rank(name: str, rows: list[Any]) -> int:
+    if name in {"", *_USUAL_NAMES}:
+        return _USUAL if rows else _USUAL_EMPTY
+    if name in _BESIDE:
+        return _ERRORS if rows and name == "errors" else _BESIDE_ROWS
+    return _OBJECTS if rows else _EMPTY
+
+
+def _check_is_no_error(value: object, *, is_row: bool = False, is_listed: bool = False) -> None:
+    """Refuse a response that states an error, as GraphQL does with the status 200.
+
+    An object that may be a row is one unless all its members tell of an error. Beside a list that
+    is empty a text may say just that.
+    """
+    if not isinstance(value, dict):
+        return
+    names = {_plain(name): name for name in value}
+    errors = value.get(names.get("errors", ""))
+    stated = errors[0] if isinstance(errors, list) and errors else None
+    if (
+        not isinstance(stated, dict)
+        and not is_listed
+        and not (is_row and names.keys() - _OF_ERRORS)
+    ):
+        stated = stated or errors or value.get(names.get("error", ""))
+    if stated and stated is not True:
+        table.refuse(
+            f"The response has an error in place of rows: {_said(stated)}."
+            " If it has rows, set jsonPath.",
+            ErrorKind.MAPPING,
+        )
+
+
+def _said(stated: object) -> str:
+    """The text of an error."""
+    if isinstance(stated, dict):
+        names = ("message", "detail", "title", "description", "code")
+        stated = next((stated[name] for name in names if stated.get(name)), stated)
+    text = stated if isinstance(stated, str) else to_json(stated).decode()
+    return text[:_LONGEST_ERROR].rstrip(". ")
 
 
 def _step(key: str) -> str:

@@ -220,7 +220,7 @@ class TableOptions(CellOptions):
 class HttpJsonConfig(_Http, CellOptions):
     """JSON that a server answers: the objects of an array, over several pages if it says how.
 
-    `jsonPath` leads to the array, by default the first array of objects.
+    `jsonPath` leads to the array, by default the likeliest array of objects.
     """
 
     model_config = example(

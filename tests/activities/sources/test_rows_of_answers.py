@@ -1,0 +1,96 @@
+"""The rows of a JSON answer: the list that has them, and errors that are none."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.sources.readers.opening import open_table
+from models.sources.tabular.rules.options import ErrorKind, ReadOptions, SourceProblem, TableFormat
+
+ROW = {"n": 1}
+BESIDE = {"n": 7}
+
+
+def read(path: Path, answer: Any, **options: Any) -> tuple[list[dict[str, Any]], str | None]:
+    path.write_text(json.dumps(answer))
+    table = open_table([path], ReadOptions(TableFormat.JSON, **options))
+    return [dict(zip(table.headers, row, strict=True)) for row in table.rows()], table.json_path
+
+
+@pytest.mark.parametrize(
+    ("answer", "json_path"),
+    [
+        ({"included": [BESIDE], "data": [ROW]}, "$.data"),
+        ({"links": [BESIDE], "items": [ROW]}, "$.items"),
+        ({"columns": [BESIDE], "rows": [ROW]}, "$.rows"),
+        ({"fields": [BESIDE], "records": [ROW]}, "$.records"),
+        ({"facets": [BESIDE], "response": {"docs": [ROW]}}, "$.response.docs"),
+        ({"warnings": [BESIDE], "orders": [ROW]}, "$.orders"),
+        ({"users": [BESIDE], "results": [ROW]}, "$.results"),
+        ({"orders": [ROW], "users": [BESIDE]}, "$.orders"),
+        ({"errors": [{"message": "in part"}], "data": {"orders": [ROW]}}, "$.data.orders"),
+        ({"data": [ROW], "errors": [], "error": None}, "$.data"),
+        ({"Links": [BESIDE], "Value": [ROW]}, "$.Value"),
+        ({"links": [ROW]}, "$.links"),
+        ({"tags": [], "orders": [ROW]}, "$.orders"),
+    ],
+)
+def test_the_list_of_rows_is_known_among_others(
+    tmp_path: Path, answer: Any, json_path: str
+) -> None:
+    assert read(tmp_path / "answer", answer) == ([ROW], json_path)
+
+
+@pytest.mark.parametrize(
+    ("answer", "json_path"),
+    [
+        ({"results": [], "messages": [BESIDE]}, "$.results"),
+        ({"data": [], "included": [BESIDE]}, "$.data"),
+        ({"tickets": [], "links": [BESIDE]}, "$.tickets"),
+        ({"items": [], "users": [BESIDE], "count": 0}, "$.items"),
+        ({"results": None, "count": 0, "next": None}, "$.results"),
+        ({"data": None}, "$.data"),
+        ({"data": [], "error": "No more results."}, "$.data"),
+    ],
+)
+def test_no_rows_are_none(tmp_path: Path, answer: Any, json_path: str) -> None:
+    assert read(tmp_path / "answer", answer) == ([], json_path)
+
+
+@pytest.mark.parametrize("options", [{}, {"json_path": "$.data.orders"}])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"errors": [{"message": "denied"}]},
+        {"errors": [{"message": "denied"}], "data": None},
+        {"data": {"orders": None}, "errors": [{"message": "denied", "path": ["orders"]}]},
+        {"data": {"orders": []}, "errors": [{"message": "denied"}]},
+        {"ok": False, "error": "denied"},
+        {"error": {"code": 190, "message": "denied"}},
+        {"data": None, "error": "denied"},
+        {"status": "error", "errors": ["denied"]},
+    ],
+)
+def test_an_error_is_no_row_and_does_not_empty_a_table(
+    tmp_path: Path, answer: Any, options: dict[str, Any]
+) -> None:
+    with pytest.raises(SourceProblem, match="an error in place of rows: denied") as refused:
+        read(tmp_path / "answer", answer, **options)
+    assert refused.value.kind is ErrorKind.MAPPING
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"id": 1, "name": "a", "error": "boom"},
+        {"status": "success", "message": "ok"},
+        {"id": 1, "data": None},
+        {"error": False, "n": 1},
+    ],
+)
+def test_an_object_with_more_than_an_error_is_a_row(tmp_path: Path, answer: Any) -> None:
+    [row], json_path = read(tmp_path / "answer", answer)
+    assert json_path is None
+    assert row == answer
