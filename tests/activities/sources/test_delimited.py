@@ -430,3 +430,81 @@ def test_a_text_that_looks_like_such_a_formula_comes_back_from_an_export(tmp_pat
     written = csv_cell('="007"').replace('"', '""')
     table = opened(tmp_path / "file", f'Code\n"{written}"\n', delimiter=",")
     assert grid(table) == [["Code"], ['="007"']]
+
+
+@pytest.mark.parametrize(
+    ("content", "read"),
+    [
+        ("Betrag\n1,5\n2,25\n", [["Betrag"], ["1,5"], ["2,25"]]),
+        ("Betrag\r\n-1.234,50 €\r\n\r\n12 €\r\n", [["Betrag"], ["-1.234,50 €"], ["12 €"]]),
+        ("Name\nMüller, Hans\nMadonna\n", [["Name"], ["Müller, Hans"], ["Madonna"]]),
+        ("Name\nMüller, Hans\nMeier, Eva\n", [["Name"], ["Müller, Hans"], ["Meier, Eva"]]),
+        ("Note\nHello, you, there\nx\n", [["Note"], ["Hello, you, there"], ["x"]]),
+        # Tables below a title, and of two columns.
+        ("Report\n\nn, v\na, 1\nb, 2\n", [["n", "v"], ["a", " 1"], ["b", " 2"]]),
+        ("Report\nn,v,w\na,1,2\nb,3,4\n", [["n", "v", "w"], ["a", "1", "2"], ["b", "3", "4"]]),
+        ("Report\nn, v, w\na, 1, 2\n", [["n", "v", "w"], ["a", " 1", " 2"]]),
+        ("a,b\n1,5\n2,5\n", [["a", "b"], ["1", "5"], ["2", "5"]]),
+        ('Name\n"x, y"\n"z, w"\n', [["Name"], ["x, y"], ["z, w"]]),
+    ],
+)
+def test_commas_in_a_single_column_divide_nothing(
+    tmp_path: Path, content: str, read: list[list[str]]
+) -> None:
+    assert grid(opened(tmp_path / "file", content)) == read
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (r'"a \"b\" c"', 'a "b" c'),
+        (r'"a \"b\" c \"d\""', 'a "b" c "d"'),
+        (r'"say \"x\", \"y\"; z"', 'say "x", "y"; z'),
+        ('"line \\"one\\"\nline two"', 'line "one"\nline two'),
+        (r'"{\"a\": 1, \"b\": \"c\"}"', '{"a": 1, "b": "c"}'),
+        # No mark of this kind is in these.
+        (r'"C:\dir"', r"C:\dir"),
+        ('"C:\\"', "C:\\"),
+        (r'"a ""b"" \c"', r'a "b" \c'),
+        ('5\\" pipe', '5\\" pipe'),
+    ],
+)
+def test_a_backslash_may_stand_before_a_quotation_mark(
+    tmp_path: Path, delimiter: str, written: str, read: str
+) -> None:
+    content = f'n{delimiter}v\n{written}{delimiter}1\n"z"{delimiter}2\n'
+    assert grid(opened(tmp_path / "file", content))[1:] == [[read, "1"], ["z", "2"]]
+
+
+def test_a_backslash_at_the_end_is_written_twice_beside_such_marks(tmp_path: Path) -> None:
+    content = 'n,v\n"a \\"b\\" c",1\n"C:\\\\",2\n'
+    assert grid(opened(tmp_path / "file", content))[1:] == [['a "b" c', "1"], ["C:\\", "2"]]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("chosen", [None, "utf-8"])
+def test_stray_bytes_spoil_no_other_text(tmp_path: Path, encoding: str, chosen: str | None) -> None:
+    content = "n,v\nMüller,1\nŁódź “x”,2\n".encode(encoding) + b"K\xf6hler \x80,3\n"
+    table = opened(tmp_path / "file", content, encoding=chosen)
+    assert grid(table)[1:] == [["Müller", "1"], ["Łódź “x”", "2"], ["Köhler €", "3"]]
+    assert "not UTF-8" in (table.note or "")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "Müller"),
+        ("gbk", "北京大学的学生"),
+        ("shift_jis", "東京タワー"),
+        ("big5", "台北市大安區"),
+        ("euc_kr", "서울특별시"),
+        ("cp1251", "Москва"),
+    ],
+)
+def test_other_encodings_are_not_taken_for_utf_8_with_stray_bytes(
+    tmp_path: Path, encoding: str, text: str
+) -> None:
+    table = opened(tmp_path / "file", f"n,v\n{text},1\n".encode(encoding))
+    assert grid(table)[1:] == [[text, "1"]]
+    assert table.note is None

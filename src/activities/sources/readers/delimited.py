@@ -31,6 +31,7 @@ SAMPLE = 64 * 1024
 _PIECE = 1024 * 1024
 _MARKED = frozenset({"utf-8-sig", "utf-16", "utf-32"})
 """Encodings that a byte order mark says."""
+_UTF_8 = frozenset({"utf-8", "utf-8-sig"})
 _FRENCH = re.compile("[\x00-\x7fàâæçéèêëîïôœùûüÿÀÂÆÇÉÈÊËÎÏÔŒÙÛÜŸ«»\u2018\u2019“”\u2013…€£°]*")
 """Text in the letters of French, in which no other language of Windows-1250 is written."""
 _OF_WINDOWS = re.compile(rb"[\x80-\x9f]")
@@ -73,7 +74,28 @@ def encoding_of(path: Path, sample: bytes, choice: str | None, declared: str | N
     if _is_read_in("utf-8", sample):
         return "utf-8"
     known = None if declared is None else known_charset(declared)
+    if known is None and _is_mostly_utf_8(sample):
+        return "utf-8"
     return _recognized(sample) if known is None else _readable(path, known)
+
+
+def _is_mostly_utf_8(sample: bytes) -> bool:
+    """True for UTF-8 with some stray bytes: few of another encoding are UTF-8 by chance."""
+    text = sample.decode("utf-8", "surrogateescape")
+    beyond = [sign for sign in text if not sign.isascii()]
+    stray = sum("\udc80" <= sign <= "\udcff" for sign in beyond)
+    return len(beyond) - stray > stray
+
+
+def _of_windows(error: UnicodeError) -> tuple[str, int]:
+    """The signs of Windows-1252 for bytes that are no UTF-8."""
+    assert isinstance(error, UnicodeDecodeError), "only reading asks for this"
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+_STRAY = "windows-1252"
+codecs.register_error(_STRAY, _of_windows)
+_STRAY_NOTE = "Some characters are not UTF-8, and are read as Windows-1252. Check them."
 
 
 def _checked(name: str) -> str:
@@ -150,6 +172,10 @@ _Line: TypeAlias = tuple[int, list[str]]
 """A line of cells and its number, counted from 1."""
 _MARKUP = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
 _DELIMITERS = ",;\t|"
+_OF_TEXT = re.compile(r"(?<=[0-9]),(?=[0-9])|,(?= )")
+"""A comma within a number, or between words."""
+_ESCAPED = re.compile(r'(\\+)"')
+"""Backslashes before a quotation mark."""
 _STATED = re.compile(r'("?)sep=([^\w\s"]|\t)\2*\1', re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"]+|"")*+"')
 _FORMULA_OF_TEXT = re.compile(r'="((?:[^"]|"")*)"')
@@ -160,11 +186,18 @@ _END_OF_FILE = "\x1a"
 
 
 class _Form(NamedTuple):
-    """The form of a file; `spaced` says that spaces stand before quotation marks of cells."""
+    """The form of a file.
+
+    `spaced` says that spaces stand before quotation marks of cells, `escaped` that a backslash
+    stands before quotation marks within cells, in place of a second mark, and `stray` that some
+    bytes are no UTF-8.
+    """
 
     encoding: str
     delimiter: str
     spaced: bool
+    escaped: bool
+    stray: bool
 
 
 def read_delimited(path: Path, options: ReadOptions) -> table.Table:
@@ -208,6 +241,7 @@ def read_delimited(path: Path, options: ReadOptions) -> table.Table:
         header_row=header,
         delimiter=form.delimiter,
         encoding=form.encoding,
+        note=_STRAY_NOTE if form.stray else None,
         numbers=numbers,
     )
 
@@ -221,7 +255,13 @@ def _form(path: Path, options: ReadOptions) -> _Form:
     lines = text.splitlines()[:100]
     lines = lines[:-1] if len(lines) > 1 and len(sample) == SAMPLE else lines
     delimiter = _delimiter(text, lines, options)
-    return _Form(encoding, delimiter, _is_spaced(lines, delimiter))
+    return _Form(
+        encoding,
+        delimiter,
+        spaced=_is_spaced(lines, delimiter),
+        escaped=_is_escaped(text, delimiter),
+        stray=encoding in _UTF_8 and not _is_read_in("utf-8", sample) and _is_mostly_utf_8(sample),
+    )
 
 
 def _cells(line: list[str]) -> table.Row:
@@ -268,8 +308,11 @@ def _check_kind(sample: bytes) -> None:
 
 def _read(path: Path, form: _Form) -> Iterator[list[str]]:
     try:
-        with path.open(encoding=form.encoding, newline="") as text:
-            yield from read_lines(table.bounded_lines(text), form.delimiter, spaced=form.spaced)
+        errors = _STRAY if form.stray else "strict"
+        with path.open(encoding=form.encoding, errors=errors, newline="") as text:
+            lines = table.bounded_lines(text)
+            doubled = map(_doubled, lines) if form.escaped else lines
+            yield from read_lines(doubled, form.delimiter, spaced=form.spaced)
     except (UnicodeError, LookupError):
         table.refuse(f"The file is not encoded in {form.encoding}. Choose its encoding.")
 
@@ -381,7 +424,45 @@ def _delimiter(text: str, lines: Sequence[str], options: ReadOptions) -> str:
         return options.delimiter
     if stated is not None:
         return stated
-    return max(_DELIMITERS, key=lambda delimiter: _evenness(lines, delimiter))
+    likeliest = max(_DELIMITERS, key=lambda delimiter: _evenness(lines, delimiter))
+    # Files of one column are written with decimal commas where semicolons divide cells.
+    return ";" if likeliest == "," and _is_one_column(lines) else likeliest
+
+
+def _is_one_column(lines: Sequence[str]) -> bool:
+    """True for lines below a name without a comma whose commas are those of numbers or of texts."""
+    if any(delimiter in line for line in lines for delimiter in _DELIMITERS[1:]):
+        return False
+    name, *below = dropwhile(_is_empty, lines)
+    commas = [line.count(",") for line in below if line.strip()]
+    if "," in name or not any(commas) or any('"' in line for line in below):
+        return False
+    if any(len(_OF_TEXT.findall(line)) < line.count(",") for line in below):
+        return False
+    # A title stands above a table, most often with an empty line between them.
+    return min(commas) < max(commas) or (max(commas) == 1 and not _is_empty(below[0]))
+
+
+def _is_empty(line: str) -> bool:
+    return not line.strip()
+
+
+def _is_escaped(text: str, delimiter: str) -> bool:
+    """True where a cell in quotation marks goes on behind a mark with a backslash before it."""
+    divider = re.escape(delimiter)
+    within = rf'(?:[^"\\]|\\.|"")*?\\"(?!{divider}|[\r\n"]|$)'
+    begins = re.compile(rf'(?:^|{divider})"{within}', re.MULTILINE)
+    return '\\"' in text and begins.search(text) is not None
+
+
+def _doubled(line: str) -> str:
+    """A line with doubled quotation marks in place of those behind a backslash."""
+    return _ESCAPED.sub(_without_escape, line) if "\\" in line else line
+
+
+def _without_escape(found: re.Match[str]) -> str:
+    backslashes, odd = divmod(len(found[1]), 2)
+    return "\\" * backslashes + ('""' if odd else '"')
 
 
 def _evenness(lines: Sequence[str], delimiter: str, *, spaced: bool = False) -> tuple[int, int]:

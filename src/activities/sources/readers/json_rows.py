@@ -10,7 +10,7 @@ from itertools import chain
 from json import detect_encoding
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
@@ -58,22 +58,26 @@ _TOTALS = frozenset(
 )
 """The names under which answers state the number of the rows of all pages, in small letters."""
 _ABOUT_PAGES = frozenset({"meta", "metadata", "page", "pageinfo", "pager", "pagination", "paging"})
-_NEIGHBOURS = frozenset("cursor hasmore limit next nextpage offset prev previous".split())
-"""Names of members that lead to other pages, in small letters."""
-_USUAL_NAMES = frozenset(
+_CURSORS = "cursor hasmore limit next nextpage offset prev previous"
+_NEIGHBOURS = frozenset(_CURSORS.split())
+"""The names of members that lead to other pages, in small letters."""
+_LISTS = (
     "data docs documents elements entries features hits items objects records results rows value"
-    " values".split()
+    " values"
 )
+_USUAL_NAMES = frozenset(_LISTS.split())
 """The names that lists of rows have, in small letters."""
-_BESIDE = frozenset(
+_OTHER_LISTS = (
     "aggregations alerts breadcrumbs columns errors facets fields filters headers included includes"
-    " links messages metadata notices pages schema sort sorts warnings".split()
+    " links messages metadata notices pages schema sort sorts warnings"
 )
+_BESIDE = frozenset(_OTHER_LISTS.split())
 """The names of lists that stand beside the rows of a response, in small letters."""
-_OF_ERRORS = frozenset(
+_FACTS = (
     "code detail details error errors message ok path requestid status statuscode success timestamp"
-    " title traceid type".split()
+    " title traceid type"
 )
+_OF_ERRORS = frozenset(_FACTS.split())
 """The names that an object has which is an error and no row, in small letters."""
 _LONGEST_ERROR = 200
 _LOOKED_THROUGH = 1_000
@@ -237,24 +241,12 @@ def _likely_list(value: object) -> tuple[list[Any], str | None]:
     Lists that stand beside rows, such as `links`, are rows only where there is no other. Raises
     SourceProblem, also for an error without rows.
     """
-    level: list[tuple[str, str, Any]] = [("$", "", value)]
-    seen = 0
-    others: list[tuple[int, list[Any], str]] = []
-    while level and seen < _LOOKED_THROUGH:
-        deeper: list[tuple[str, str, Any]] = []
-        lists: list[tuple[int, list[Any], str]] = []
-        for path, name, node in level:
-            seen += 1
-            if isinstance(node, list):
-                if not node or any(isinstance(each, dict) for each in node):
-                    lists.append((_rank(name, node), node, path))
-            elif isinstance(node, dict):
-                deeper += [(path + _step(key), _plain(key), each) for key, each in node.items()]
+    others: list[_RankedList] = []
+    for lists in _lists_by_level(value):
         likeliest = min(lists, key=_first, default=None)
         if likeliest is not None and likeliest[0] <= _OBJECTS:
             return likeliest[1:]
         others += lists
-        level = deeper
     if min(map(_first, others), default=_ERRORS) >= _ERRORS:
         _check_is_no_error(value, is_row=True)
     if others:
@@ -283,6 +275,31 @@ def _null_list(value: Mapping[str, Any]) -> str | None:
 _USUAL, _USUAL_EMPTY, _OBJECTS, _EMPTY, _BESIDE_ROWS, _ERRORS = range(6)
 """How likely a list has the rows, the likeliest first."""
 _first = itemgetter(0)
+
+
+_RankedList: TypeAlias = tuple[int, list[Any], str]
+"""A list that may have the rows, after its rank and before its path."""
+
+
+def _lists_by_level(value: object) -> Iterator[list[_RankedList]]:
+    """The lists that may have the rows, level by level."""
+    level: list[tuple[str, str, Any]] = [("$", "", value)]
+    seen = 0
+    while level and seen < _LOOKED_THROUGH:
+        deeper: list[tuple[str, str, Any]] = []
+        lists: list[_RankedList] = []
+        for path, name, node in level:
+            seen += 1
+            if isinstance(node, dict):
+                deeper += [(path + _step(key), _plain(key), each) for key, each in node.items()]
+            elif isinstance(node, list) and (not node or any(map(_is_object, node))):
+                lists.append((_rank(name, node), node, path))
+        yield lists
+        level = deeper
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
 
 
 def _rank(name: str, rows: list[Any]) -> int:
