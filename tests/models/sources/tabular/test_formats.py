@@ -99,6 +99,16 @@ AMOUNTS: list[tuple[Conventions, str, Any]] = [
     (POINT, "Rs.500", 500),
     (POINT, "5", 5),
     (POINT, "5 PCS", LOST),
+    (POINT, "$ -", 0),
+    (POINT, "$-", 0),
+    (COMMA, "-\u00a0€", 0),
+    (POINT, "- EUR", 0),
+    (POINT, "-", LOST),
+    (COMMA, "12,- €", 12),
+    (COMMA, "-1.300,-- €", -1300),
+    (POINT, "CHF 12.\u2014", 12),
+    (POINT, "12.-5", LOST),
+    (COMMA, "12.-", LOST),
     (POINT, "5 eur", LOST),
     (POINT, "5 %", LOST),
     (POINT, "EUR", LOST),
@@ -110,6 +120,27 @@ def test_an_amount_is_read_with_its_currency(
     conventions: Conventions, text: str, expected: Any
 ) -> None:
     assert converted(text, K.CURRENCY, conventions) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("9:30", "09:30"),
+        ("09:30", "09:30"),
+        ("9:30:15", "09:30:15"),
+        ("9:30 AM", "09:30"),
+        ("12:05am", "00:05"),
+        ("12:05 p.m.", "12:05"),
+        ("1:05:30 p. m.", "13:05:30"),
+        ("24:00", LOST),
+        ("0:30 AM", LOST),
+        ("13:00 PM", LOST),
+        ("9:60", LOST),
+        ("9", LOST),
+    ],
+)
+def test_a_time_goes_by_twelve_or_twenty_four_hours(text: str, expected: Any) -> None:
+    assert converted(text, K.TIME) == expected
 
 
 def test_an_amount_of_another_currency_is_lost() -> None:

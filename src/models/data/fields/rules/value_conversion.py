@@ -238,7 +238,7 @@ def _time(from_spec: fields.FieldSpec, _to: fields.FieldSpec, value: fields.Fiel
     text = as_text(from_spec, value).strip()
     if from_spec.kind is fields.FieldKind.DATETIME:
         return _in_zone(core_values.moment(text), from_spec).time().isoformat("seconds")
-    return text
+    return read_time(text)
 
 
 def _option(
@@ -446,6 +446,24 @@ def read_clock(text: str) -> int | None:
         return None
     hours, minutes, seconds = (int(part or 0) for part in found.groups()[:3])
     return ((hours * 60 + minutes) * 60 + seconds) * 1000 + int((found[4] or "").ljust(3, "0"))
+
+
+_TIME_OF_DAY = re.compile(
+    r"(?P<hour>[0-9]{1,2})(?P<rest>:[0-5][0-9](?::[0-5][0-9])?)(?:\s*(?P<half>[ap])[.]?\s?m[.]?)?",
+    re.IGNORECASE,
+)
+
+
+def read_time(text: str) -> str:
+    """A time such as `9:30` or `9:30 PM` as `HH:MM` or `HH:MM:SS`; another text as it is."""
+    found = _TIME_OF_DAY.fullmatch(text)
+    if found is None:
+        return text
+    hour, half = int(found["hour"]), (found["half"] or "").lower()
+    if half and not 1 <= hour <= 12:
+        return text
+    hour = hour % 12 + 12 * (half == "p") if half else hour
+    return f"{hour:02}{found['rest']}"
 
 
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

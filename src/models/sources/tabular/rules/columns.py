@@ -35,11 +35,12 @@ _TITLES = ("title", "name", "label")
 
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 _DIGITS = re.compile(r"[0-9]")
+_CLOCK_OF_SPAN = re.compile(r"[0-9]:[0-9]{2}:[0-9]{2}")
 _PART_NUMBER = re.compile(r"[0-9]+[eE][0-9]+")
 _USUAL = "AUD BRL CHF CNY CZK DKK EUR GBP INR JPY NOK PLN SEK USD ZAR"
 SURE_CODES = frozenset(_USUAL.split())
 """Codes that are no words: with another one an amount has decimals, for `TOP 10` is none."""
-_READ_BY_CONVENTION = re.compile(r"[-/.,][0-9]")
+_READ_BY_CONVENTION = re.compile(rf"[-/.,][0-9]|[.,]{formats.NO_CENTS}")
 """A part of every text that means one thing by some conventions, and another by others."""
 _ORDERS: tuple[formats.DateOrder | None, ...] = (None, "dmy", "mdy")
 _SEPARATORS: tuple[formats.DecimalSeparator, ...] = (".", ",")
@@ -101,7 +102,8 @@ _GUARDS: Mapping[FieldKind, Callable[[str], bool]] = MappingProxyType(
         FieldKind.CURRENCY: _is_amount,
         FieldKind.DATE: lambda text: "T" not in text and len(text) >= 8,
         FieldKind.DATETIME: lambda text: len(text) >= 8,
-        FieldKind.TIME: lambda text: text.count(":") <= 2,
+        # A single digit of hours before minutes and seconds is that of a duration.
+        FieldKind.TIME: lambda text: not _CLOCK_OF_SPAN.fullmatch(text),
         FieldKind.DURATION: lambda text: text.count(":") == 2,
         FieldKind.EMAIL: lambda text: "@" in text,
         FieldKind.URL: lambda text: "://" in text,
@@ -130,6 +132,7 @@ _SLASHED = re.compile(
     r"(?:[A-Za-z]{3,9}[.,]{0,2}\s+)?([0-9]{1,2})([-/])([0-9]{1,2})\2[0-9]{4}(?:[T, ].+)?"
 )
 _MARKED = re.compile(r"[^0-9]*?[+-]?([0-9]*[.,][0-9.,]*[0-9])(?:[eE][+-]?[0-9]+)?[^0-9]*")
+_WITHOUT_CENTS = re.compile(rf"[^0-9]*[0-9][0-9.,]*(?P<sign>[.,]){formats.NO_CENTS}[^0-9]*")
 _GROUPS = re.compile(r"(?<=[0-9])[\s'\u2019](?=[0-9]{3}(?![0-9]))")
 _ONE_GROUP = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
 _COMMA_FORMS = re.compile(r"[0-9]*,[0-9]+|[1-9][0-9]{0,2}(?:[.][0-9]{3})+(?:,[0-9]+)?")
@@ -157,7 +160,11 @@ class Signs:
             elif first <= 12 or second <= 12:
                 self.orders.add("mdy" if first <= 12 else "dmy")
             return "date_order"
-        if match := _MARKED.fullmatch(_GROUPS.sub("", text)):
+        plain = _GROUPS.sub("", text)
+        if match := _WITHOUT_CENTS.fullmatch(plain):
+            self.separators.add(match["sign"])
+            return "decimal_separator"
+        if match := _MARKED.fullmatch(plain):
             number = match[1]
             if _ONE_GROUP.fullmatch(number):
                 self.separators.add("either")

@@ -20,28 +20,31 @@ MONTHS: Mapping[str, int] = MappingProxyType(
         name: number
         for number, names in enumerate(
             (
-                "jan january januar jänner janvier janv enero ene",
-                "feb february februar février févr febrero",
-                "mar march märz mär mars marzo",
-                "apr april avril avr abril abr",
-                "may mai mayo",
-                "jun june juni juin junio",
-                "jul july juli juillet juil julio",
-                "aug august août agosto ago",
-                "sep sept september septembre septiembre",
-                "oct october oktober okt octobre octubre",
-                "nov november novembre noviembre",
-                "dec december dezember dez décembre déc diciembre dic",
+                "jan january januar jänner janvier janv enero ene gennaio gen januari janeiro",
+                "feb february februar février févr febrero febbraio februari fevereiro fev",
+                "mar march märz mär mars marzo maart mrt março",
+                "apr april avril avr abril abr aprile",
+                "may mai mayo maggio mag mei maio maj",
+                "jun june juni juin junio giugno giu junho",
+                "jul july juli juillet juil julio luglio lug julho",
+                "aug august août agosto ago augustus augusti",
+                "sep sept september septembre septiembre settembre set setembro",
+                "oct october oktober okt octobre octubre ottobre ott outubro out",
+                "nov november novembre noviembre novembro",
+                "dec december dezember dez décembre déc diciembre dic dicembre dezembro desember",
             ),
             start=1,
         )
         for name in names.split()
     }
 )
-"""The names of months in English, German, French and Spanish; none of them means two months."""
+"""The names of months, of which none means two.
+
+They are English, German, French, Spanish, Italian, Dutch, Portuguese, Swedish, Danish and Norwegian.
+"""
 WEEKDAYS = frozenset({"mon", "tue", "wed", "thu", "fri", "sat", "sun"})
 _NAME = r"[^\W\d_]{3,10}"
-_BEHIND_DAY = "(?:st|nd|rd|th)?"
+_BEHIND_DAY = "(?:st|nd|rd|th|er|[ºª°])?"
 _WRITTEN = re.compile(
     rf"(?:(?:{'|'.join(sorted(WEEKDAYS))})[a-z]{{0,6}}[.,]{{0,2}}\s+)?"
     r"(?:(?P<first>[0-9]{1,4})(?P<between>[-/.])(?P<second>[0-9]{1,2})(?P=between)(?P<third>[0-9]{1,4})"
@@ -312,6 +315,8 @@ def _cities() -> Mapping[str, str]:
 DateOrder = Literal["ymd", "dmy", "mdy"]
 DecimalSeparator = Literal[".", ","]
 
+NO_CENTS = "[-\u2012-\u2014]{1,2}(?![0-9])"
+"""Dashes in place of decimals, as in `12.-` and `12,—`."""
 _SPACES = " \u00a0\u2007\u2009\u202f"
 _MINUS = "\\-\u2212"
 
@@ -323,13 +328,17 @@ def _number_pattern(decimal: str, group: str) -> re.Pattern[str]:
         rf"(?P<before>[^0-9{decimal}]{{0,12}}+)"
         rf"(?P<whole>[0-9]{{1,3}}(?P<group>[{group}'\u2019{_SPACES}])[0-9]{{3}}"
         rf"(?:(?P=group)[0-9]{{3}})*|{indian}[0-9]+|(?=[{decimal}][0-9]))"
-        rf"(?:[{decimal}](?P<fraction>[0-9]+))?(?P<exponent>[eE][+-]?[0-9]{{1,3}})?"
+        rf"(?:[{decimal}](?:(?P<fraction>[0-9]+)|{NO_CENTS}))?(?P<exponent>[eE][+-]?[0-9]{{1,3}})?"
         rf"(?P<after>[^0-9]{{0,12}})"
     )
 
 
 _NUMBERS = {".": _number_pattern(".", ","), ",": _number_pattern(",", ".")}
 _PLAIN = re.compile(r"-?[0-9]+")
+_ZERO = re.compile(
+    r"(?P<before>[^\w\s.,()+%-]|[A-Z]{3})\s*-|-\s*(?P<after>[^\w\s.,()+%-]|[A-Z]{3})"
+)
+"""A dash with a currency, which is how accounts show zero."""
 _SIGNS = re.compile(rf"[()+{_MINUS}]")
 _NEGATIVE = re.compile(rf"[{_MINUS}][|]|[|][{_MINUS}]|[(][|][)]")
 _NOT_DIGITS = re.compile(r"[^0-9]")
@@ -343,7 +352,7 @@ _ISO = re.compile(
     r"(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
 _NAMES = "|".join(sorted({name[:3] for name in MONTHS} | WEEKDAYS))
-_MAY_BE_DAY = re.compile(rf"[0-9]{{1,4}}[-/. a-z]|{_NAMES}", re.IGNORECASE)
+_MAY_BE_DAY = re.compile(rf"[0-9]{{1,4}}[-/. a-zºª°]|{_NAMES}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,6 +407,8 @@ class Conventions:
         """
         if _PLAIN.fullmatch(text):
             return text
+        if zero := _ZERO.fullmatch(text):
+            return f"{zero['before'] or ''}0{zero['after'] or ''}"
         match = _NUMBERS[self.decimal_separator].fullmatch(text)
         if match is None:
             return text

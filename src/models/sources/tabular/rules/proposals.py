@@ -44,9 +44,31 @@ _PAIRS: Sequence[_Pair] = [
         ("vrai", "faux"),
         ("vero", "falso"),
         ("verdadero", "falso"),
+        ("verdadeiro", "falso"),
+        ("waar", "onwaar"),
+        ("sant", "falskt"),
+        ("sand", "falsk"),
+        ("tosi", "epätosi"),
+        ("prawda", "fałsz"),
+        ("pravda", "nepravda"),
+        ("igaz", "hamis"),
+        ("adevărat", "fals"),
+        ("doğru", "yanliş"),
+        ("истина", "ложь"),
+        ("sì", "no"),
+        ("ano", "ne"),
+        ("igen", "nem"),
+        ("kyllä", "ei"),
+        ("はい", "いいえ"),
+        ("是", "否"),
+        ("예", "아니요 아니오"),
+        ("checked", "unchecked"),
+        ("✓ ✔ ☑ ✅", "✗ ✘ ☐ ❌"),
     )
 ]
 """Words of yes and no; a column says so when it has both of a pair, and no other word."""
+_ALONE = frozenset({"checked"})
+"""A word that says yes by itself: Airtable exports a box that is not checked as an empty cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +220,7 @@ def _uses(
     pair: tuple[frozenset[str], frozenset[str]], choices: Set[str], is_declared: bool
 ) -> bool:
     said = [bool(words & choices) for words in pair]
-    return any(said) if is_declared else all(said)
+    return any(said) if is_declared or choices <= _ALONE else all(said)
 
 
 def _all_told(column: ColumnProfile) -> bool:
@@ -234,7 +256,9 @@ def _fills_few(row: Sequence[Cell], width: int) -> bool:
 def _names(row: Sequence[Cell]) -> bool:
     """True when cells may be names of columns."""
     texts = [value.strip() for value in row if isinstance(value, str)]
-    if len(texts) < len(row) or len({text.casefold() for text in texts}) < len(texts):
+    # Banks name both columns of currencies alike.
+    names = {text.casefold() for text in texts}
+    if len(texts) < len(row) or (len(names) < len(texts) and len(names) * 4 < len(texts) * 3):
         return False
     if max(map(len, texts)) > _LONGEST_HEADER:
         return False
