@@ -1,13 +1,23 @@
 """The rows of a JSON answer: the list that has them, and errors that are none."""
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from activities.sources.readers.opening import open_table
-from models.sources.tabular.rules.options import ErrorKind, ReadOptions, SourceProblem, TableFormat
+from models.sources.tabular.rules.options import (
+    ErrorKind,
+    ReadOptions,
+    SourceProblem,
+    TableFormat,
+    read_options,
+)
 
 ROW = {"n": 1}
 BESIDE = {"n": 7}
@@ -94,3 +104,44 @@ def test_an_object_with_more_than_an_error_is_a_row(tmp_path: Path, answer: Any)
     [row], json_path = read(tmp_path / "answer", answer)
     assert json_path is None
     assert row == answer
+
+
+def offset_pages(visible: Sequence[bool], limit: int) -> Iterator[list[dict[str, Any]]]:
+    """The pages of a server that leaves rows out after it has cut a page."""
+    offset = 0
+    while page := [
+        {"n": number}
+        for number, shown in enumerate(visible[offset : offset + limit], start=offset)
+        if shown
+    ]:
+        yield page
+        offset += len(page)
+
+
+def read_pages(directory: Path, pages: Sequence[Any], page_size: int | None) -> list[Any]:
+    files = [directory / f"page-{number}" for number in range(len(pages))]
+    for file, page in zip(files, pages, strict=True):
+        file.write_text(json.dumps(page))
+    table = open_table(files, ReadOptions(TableFormat.JSON, page_size=page_size))
+    return [row[0] for row in table.rows()]
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 9))
+def test_a_row_that_the_next_page_repeats_is_read_once(visible: list[bool], limit: int) -> None:
+    pages = [*offset_pages([True, *visible], limit)]
+    with TemporaryDirectory() as directory:
+        read = read_pages(Path(directory), pages, limit)
+    seen = {row["n"] for page in pages for row in page}
+    assert read == sorted(seen)
+
+
+@pytest.mark.parametrize("page_size", [2, None])
+def test_equal_rows_of_full_pages_are_kept(tmp_path: Path, page_size: int | None) -> None:
+    pages = [[{"n": 1}, {"n": 2}], [{"n": 2}, {"n": 2}], [{"n": 2}]]
+    assert read_pages(tmp_path, pages, page_size) == [1, 2, 2, 2, 2]
+
+
+def test_only_pages_by_offset_overlap() -> None:
+    for kind, page_size in [("offset", 5), ("page", None), ("cursor", None)]:
+        config = {"pagination": {"type": kind, "param": "p", "pageSize": 5}}
+        assert read_options(config, TableFormat.JSON).page_size == page_size

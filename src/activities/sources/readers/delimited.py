@@ -433,7 +433,8 @@ def _is_one_column(lines: Sequence[str]) -> bool:
     """True for lines below a name without a comma whose commas are those of numbers or of texts."""
     if any(delimiter in line for line in lines for delimiter in _DELIMITERS[1:]):
         return False
-    name, *below = dropwhile(_is_empty, lines)
+    filled = [*dropwhile(_is_empty, lines)]
+    name, below = "".join(filled[:1]), filled[1:]
     commas = [line.count(",") for line in below if line.strip()]
     if "," in name or not any(commas) or any('"' in line for line in below):
         return False

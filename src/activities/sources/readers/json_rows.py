@@ -97,12 +97,25 @@ def read_json(pages: Sequence[Path], options: ReadOptions) -> table.Table:
 
     def objects() -> Iterator[Any]:
         yield from first
+        before = first
         for content in map(Path.read_bytes, pages[1:]):
             # Some servers answer nothing behind the last page.
             if content.strip():
-                yield from rows_in(_value(content, options, "The file"), later)[0]
+                rows, _ = rows_in(_value(content, options, "The file"), later)
+                yield from rows[_repeated(before, rows, options.page_size or 0) :]
+                before = rows
 
     return replace(_table(objects, json_path, note), stated=stated)
+
+
+def _repeated(before: list[Any], rows: list[Any], page_size: int) -> int:
+    """The number of rows that a page repeats of the end of the page before it.
+
+    They are as many as that page is too short by, or fewer.
+    """
+    most = min(page_size - len(before), len(before), len(rows))
+    sizes = range(most, 0, -1)
+    return next((size for size in sizes if before[-size:] == rows[:size]), 0)
 
 
 def stated_total(value: JsonValue) -> int | None:

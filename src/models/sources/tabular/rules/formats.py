@@ -40,7 +40,8 @@ MONTHS: Mapping[str, int] = MappingProxyType(
 )
 """The names of months, of which none means two.
 
-They are English, German, French, Spanish, Italian, Dutch, Portuguese, Swedish, Danish and Norwegian.
+The languages are English, German, French, Spanish, Italian, Dutch, Portuguese, Swedish, Danish
+and Norwegian.
 """
 WEEKDAYS = frozenset({"mon", "tue", "wed", "thu", "fri", "sat", "sun"})
 _NAME = r"[^\W\d_]{3,10}"

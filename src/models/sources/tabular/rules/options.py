@@ -73,8 +73,9 @@ class ReadOptions:
 
     Without a `header_row` the file is looked through for one.
     `charset` is what its server says it is written in, which counts where its bytes do not tell.
-    Without a `json_path` rows are at the `usual_path`, where there is a list. With a `query` the
-    file is a SQLite database, and the table what the query gives.
+    Without a `json_path` rows are at the `usual_path`, where there is a list. With a `page_size` a
+    page of fewer rows may be one of which rows were left out, and the next one may begin with some
+    of it. With a `query` the file is a SQLite database, and the table what the query gives.
     """
 
     format: TableFormat
@@ -85,6 +86,7 @@ class ReadOptions:
     range: str | None = None
     json_path: str | None = None
     usual_path: str | None = None
+    page_size: int | None = None
     charset: str | None = None
     query: str | None = None
     params: Sequence[Any] = ()
@@ -103,9 +105,16 @@ def read_options(
         sheet_name=config.get("sheetName"),
         range=config.get("range"),
         json_path=config.get("jsonPath"),
+        page_size=_page_size(config),
         charset=charset,
         declared=Declared(config.get("dateOrder"), config.get("decimalSeparator"), _words(config)),
     )
+
+
+def _page_size(config: JsonObject) -> int | None:
+    """The rows of a page that is asked for by an offset, which moves by the rows that came."""
+    pagination = config.get("pagination") or {}
+    return pagination.get("pageSize") if pagination.get("type") == "offset" else None
 
 
 def _words(config: JsonObject) -> tuple[frozenset[str], frozenset[str]] | None:
