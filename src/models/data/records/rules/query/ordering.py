@@ -237,8 +237,12 @@ class Column:
 
     @property
     def clause(self) -> Expression:
-        directed = self.expression.desc() if self.descending else self.expression.asc()
-        return sa.nulls_first(directed) if self.nulls_first else sa.nulls_last(directed)
+        return self.directed(self.expression)
+
+    def directed(self, value: Expression) -> Expression:
+        """The order by a value in the direction of this key."""
+        ordered = value.desc() if self.descending else value.asc()
+        return sa.nulls_first(ordered) if self.nulls_first else sa.nulls_last(ordered)
 
     def same(self, value: object) -> Expression:
         if value is None:

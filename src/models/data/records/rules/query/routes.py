@@ -118,15 +118,33 @@ def pages(
     if route.along:
         yield from _along(schema, query, after, most)
         return
-    columns = [*_shown(schema), *query.order.selected()]
+    sorted_by = query.order.columns
+    # A sort carries each record that it compares: beside its key only the id.
+    columns = [record.c.id, *query.order.selected()] if sorted_by else _shown(schema)
     statement = sa.select(*columns).where(*matching(schema, query, route))
     statement = statement.order_by(*query.order.clauses)
     if after is not None:
         statement = statement.where(query.order.after(after))
     statement = statement.limit(_rows(most))
-    if query.with_archived and not query.order.columns and route.among is None:
+    if sorted_by:
+        statement = _with_records(schema, query, statement)
+    elif query.with_archived and route.among is None:
         statement = _merged(statement, most)
     yield statement
+
+
+def _with_records(schema: Schema, query: Query, page: sa.Select[Any]) -> sa.Select[Any]:
+    """The records of a sorted page, which has their ids and sort values."""
+    first = page.subquery("first")
+    sort_values = [value for value in first.c if value is not first.c.id]
+    id_clause = first.c.id.desc() if query.order.descending else first.c.id.asc()
+    clauses = map(ordering.Column.directed, query.order.columns, sort_values)
+    return (
+        sa.select(*_shown(schema), *sort_values)
+        .join(first, record.c.id == first.c.id)
+        .where(record.c.workspace_id == schema.workspace_id)
+        .order_by(*clauses, id_clause)
+    )
 
 
 def _merged(newest: sa.Select[Any], most: int) -> sa.Select[Any]:
