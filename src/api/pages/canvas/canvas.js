@@ -2,6 +2,7 @@
 
 import { NODE } from "/pages/layout.js";
 import { plain, sign } from "/pages/words.js";
+import { Dragging, endsOf } from "./dragging.js";
 import { edgesOf, entriesOf, nodeOf, nodesOf, noteOf, notesOf, refusal, TRIGGER, wayOf } from "./graph.js";
 import { notesOfFlow, NoteView } from "./notes.js";
 import { arranged, BELOW, beside, planOf, ROW } from "./places.js";
@@ -75,7 +76,8 @@ function below({ sourceX, sourceY, targetX, targetY }, { right, bottom }) {
   return [path, (sourceX + right) / 2, bottom];
 }
 
-function EdgeView({ id, data, ...ends }) {
+function EdgeView({ id, data, ...still }) {
+  const ends = endsOf(id, still);
   const { frame } = data;
   const isBelow = frame && ends.targetX > frame.right;
   const [path, x, y] = isBelow ? below(ends, frame) : getBezierPath(ends);
@@ -83,7 +85,7 @@ function EdgeView({ id, data, ...ends }) {
   return [
     h(BaseEdge, { id, path, interactionWidth: 18, markerEnd: "url(#canvas-arrow)" }),
     h(EdgeLabelRenderer, null, () => h("div", {
-      class: ["edge-tools nodrag nopan", { chosen: ends.selected }],
+      class: ["edge-tools nodrag nopan", { chosen: ends.selected }], "data-id": id,
       style: { transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` },
     }, [
       label ? h("span", { class: "edge-label" }, label) : null,
@@ -110,7 +112,7 @@ const SETTINGS = {
   nodesFocusable: false, edgesFocusable: false, disableKeyboardA11y: true, deleteKeyCode: null,
   multiSelectionKeyCode: ["Control", "Meta"], selectionKeyCode: "Shift", zoomActivationKeyCode: ["Control", "Meta"],
   panOnScroll: true, zoomOnDoubleClick: false, minZoom: 0.1, maxZoom: 2, nodeDragThreshold: 4, connectOnClick: false,
-  connectionRadius: 30, elevateNodesOnSelect: false,
+  connectionRadius: 30, elevateNodesOnSelect: false, applyDefault: false,
 };
 
 /** Ways whose words an edge has beside it; of the others there is only one. */
@@ -214,6 +216,7 @@ export const Canvas = {
   setup(props, { emit, expose }) {
     const flow = useVueFlow("automation");
     const root = ref(null);
+    const dragging = new Dragging(flow, root);
     const actions = {
       press: (id, event) => {
         if (!event.ctrlKey && !event.metaKey && !event.shiftKey) emit("open", id);
@@ -334,6 +337,7 @@ export const Canvas = {
       onConnect: (one) => { begun = null; emit("connect", joined(one)); },
       onConnectEnd: dropped,
       onPaneClick: () => emit("clear"),
+      onNodesChange: (changes) => dragging.apply(changes), onEdgesChange: (changes) => flow.applyEdgeChanges(changes),
       // A person who moves the canvas, or zooms, stays there.
       onMoveStart: ({ event }) => { if (event.sourceEvent) before = null; },
     };
