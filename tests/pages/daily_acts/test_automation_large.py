@@ -218,6 +218,22 @@ async def test_a_wide_graph_stays_readable_when_a_panel_closes(page: Page, perso
     assert 0 < top < 860
 
 
+async def test_a_graph_that_is_tidied_up_fills_the_view(page: Page, person: Person) -> None:
+    names = ["a", "b", "c"]
+    steps = [node(name, "transform", output={"a": 1}) for name in names]
+    content = graph(*steps, edges=[*pairwise(names)])
+    for number, each in enumerate(content["nodes"]):
+        each["position"] = {"x": 3000 * number, "y": 900 * number}
+    await opened(page, person, await person.automation(content, publish=False))
+    await press(page, "Fit")
+    await page.until(f"{ZOOM} < 0.3")
+    await press(page, "Tidy up")
+    await page.until(f"{ZOOM} > 0.8")
+    _, top = await middle(page, face("b"))
+    _, canvas = await middle(page, ".flow")
+    assert abs(top - canvas) < 60
+
+
 async def touch(page: Page, kind: str, *points: tuple[float, float]) -> None:
     fingers = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
     await page.send("Input.dispatchTouchEvent", type=f"touch{kind}", touchPoints=fingers)

@@ -228,12 +228,34 @@ export class Arrangement extends Edits {
   move(places, key = null) {
     if (places.size === 0) return;
     const isNotes = [...places.keys()].every(graph.isNote);
-    const moved = graph.move(isNotes ? this.document.value : this.settled, places);
-    this.edit(key === null && places.size === 1 ? this.looped(moved, ...places) : moved, key);
+    const left = key === null && this.canvas.value.leftBy(places);
+    const moved = graph.move(isNotes ? this.document.value : this.settled, left ? this.followed(places, left) : places);
+    const freed = left ? this.freed(moved, [...places.keys()], left) : moved;
+    this.edit(key === null && places.size === 1 ? this.looped(freed, ...places, left?.body) : freed, key);
+  }
+
+  /** These places, and those of the bodies of loops that leave another loop: they keep their distance. */
+  followed(places, { ids }) {
+    const { boxOf } = this.canvas.value;
+    const [[first, { x, y }]] = [...places].filter(([id]) => ids.includes(id));
+    const [right, down] = [x - boxOf(first).x, y - boxOf(first).y];
+    const others = ids.filter((id) => !places.has(id)).map((id) => [id, { x: boxOf(id).x + right, y: boxOf(id).y + down }]);
+    return new Map([...places, ...others]);
+  }
+
+  /** Nodes that are dropped away from the frame of their loop are no part of it any more. */
+  freed(document, dragged, { id, ids }) {
+    const chosen = new Set(ids);
+    const removed = graph.edgesOf(document).filter((edge) => chosen.has(edge.from) !== chosen.has(edge.to)).length;
+    const name = (one) => graph.nodeOf(document, one)?.label ?? one;
+    const who = dragged.length === 1 ? name(dragged[0]) : `${dragged.length} nodes`;
+    const connections = removed === 1 ? "a connection was removed. Undo restores it." : `${removed} connections were removed. Undo restores them.`;
+    this.say(`${who} left the loop ${name(id)}, and ${connections}`);
+    return graph.detach(document, ids);
   }
 
   /** A node without edges that is dropped into the frame of a loop runs in it, after the nearest end of its body. */
-  looped(document, [id, { x, y }]) {
+  looped(document, [id, { x, y }], besides = new Set()) {
     const isAlone = graph.nodeOf(document, id) && !graph.edgesOf(document).some((edge) => edge.from === id || edge.to === id);
     const box = this.canvas.value.boxOf(id);
     const loop = isAlone && this.canvas.value.loopAt({ x: x + box.width / 2, y: y + box.height / 2 });
@@ -242,7 +264,7 @@ export class Arrangement extends Edits {
       const other = this.canvas.value.boxOf(one);
       return Math.hypot(other.x + other.width - x, other.y - y);
     };
-    const [way] = loop.body.filter((one) => one !== id).sort((a, b) => far(a) - far(b)).flatMap((one) => this.waysOn(one));
+    const [way] = loop.body.filter((one) => one !== id && !besides.has(one)).sort((a, b) => far(a) - far(b)).flatMap((one) => this.waysOn(one));
     if (!way) return document;
     const { label = loop.id } = graph.nodeOf(document, loop.id);
     this.say(`The node is a part of the loop ${label} now.`);

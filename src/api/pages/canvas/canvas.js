@@ -2,10 +2,10 @@
 
 import { NODE } from "/pages/layout.js";
 import { plain, sign } from "/pages/words.js";
-import { Dragging, endsOf } from "./dragging.js";
+import { Dragging, endsOf, leaving } from "./dragging.js";
 import { edgesOf, entriesOf, nodeOf, nodesOf, noteOf, notesOf, refusal, TRIGGER, wayOf } from "./graph.js";
 import { notesOfFlow, NoteView } from "./notes.js";
-import { arranged, BELOW, beside, planOf, ROW } from "./places.js";
+import { arranged, BELOW, beside, leftBy, planOf, ROW } from "./places.js";
 
 const { computed, h, markRaw, nextTick, ref, watch } = Vue;
 const { BaseEdge, EdgeLabelRenderer, getBezierPath, Handle, useVueFlow, VueFlow } = VueFlowCore;
@@ -59,8 +59,8 @@ function remark(progress) {
   return turns > 1 ? ` · × ${turns}` : "";
 }
 
-const FrameView = ({ data }) => h("div", { class: "loop", style: { width: `${data.width}px`, height: `${data.height}px` } },
-  h("span", { class: "loop-title" }, data.title));
+const FrameView = ({ data }) => h("div", { class: ["loop", { left: leaving.value === data.loop }], style: { width: `${data.width}px`, height: `${data.height}px` } },
+  h("span", { class: "loop-title" }, leaving.value === data.loop ? `Drop to leave the loop ${data.title}` : data.title));
 FrameView.props = ["id", "data"];
 
 /** A view that is drawn again for its data alone: the library gives each a place, and whether it is selected, too. */
@@ -136,7 +136,7 @@ function nodesOfFlow(props, plan, actions) {
     step(node.id, node, { title: kinds.get(node.kind)?.title ?? plain(node.kind), ways: plan.ways.get(node.id) }));
   const frames = plan.groups.map(({ id, x, y, width, height }) => ({
     id: `${TRIGGER}/frame/${id}`, type: "frame", position: { x, y }, selectable: false, draggable: false, connectable: false,
-    zIndex: 0, data: { width, height, title: titleOf(document, id, progress.get(id)) },
+    zIndex: 0, data: { loop: id, width, height, title: titleOf(document, id, progress.get(id)) },
   }));
   return [...frames, ...notesOfFlow(props, actions), trigger, ...steps];
 }
@@ -216,7 +216,6 @@ export const Canvas = {
   setup(props, { emit, expose }) {
     const flow = useVueFlow("automation");
     const root = ref(null);
-    const dragging = new Dragging(flow, root);
     const actions = {
       press: (id, event) => {
         if (!event.ctrlKey && !event.metaKey && !event.shiftKey) emit("open", id);
@@ -233,6 +232,7 @@ export const Canvas = {
       emit("menu", { x: event.clientX, y: event.clientY, id: event.target.closest(".vue-flow__node:not(.vue-flow__node-frame)")?.dataset.id ?? null });
     };
     const plan = computed(() => planOf(props.document, props.kinds));
+    const dragging = new Dragging(flow, root, (places) => leftBy(plan.value, places)?.id ?? null);
     const nodes = computed((before) => sharedById(before, nodesOfFlow(props, plan.value, actions)));
     const edges = computed((before) => sharedById(before, edgesOfFlow(props, plan.value, actions)));
     // The library misses a change that comes while it takes the one before.
@@ -276,8 +276,10 @@ export const Canvas = {
       if (begun && target && target !== begun.source) emit("connect", joined({ ...begun, target }));
       begun = null;
     };
+    /** Until the library has drawn what was changed last. */
+    const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
     expose({
-      fit: () => fit(), zoomIn: () => flow.zoomIn(), zoomOut: () => flow.zoomOut(),
+      fit: async () => { await drawn(); await fit(); }, zoomIn: () => flow.zoomIn(), zoomOut: () => flow.zoomOut(),
       pointAt: (x, y) => flow.screenToFlowCoordinate({ x, y }),
       isOver: (x, y) => root.value.contains(window.document.elementFromPoint(x, y)),
       middle: () => {
@@ -292,6 +294,7 @@ export const Canvas = {
         const [inner] = around.sort((a, b) => a.width * a.height - b.width * b.height);
         return inner && { id: inner.id, body: [...plan.value.bodies.get(inner.id)] };
       },
+      leftBy: (places) => leftBy(plan.value, places),
       arranged: () => arranged(props.document, props.kinds),
       /** Bring a node into the part of the canvas that no panel covers, unless it is there. */
       show: async (id, covered = 0) => {
@@ -306,7 +309,7 @@ export const Canvas = {
       /** Go back to what was in view before a node was shown. If the node is not there, show all, or as much as can be read. */
       back: async (id) => {
         // The palette takes its place again when a panel closes.
-        await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+        await drawn();
         const { width, height } = root.value.getBoundingClientRect();
         const box = plan.value.boxes.get(id);
         if (before && box) {

@@ -2,13 +2,16 @@
 //
 // The library draws each node, each of its edges and the minimap again with every move of the mouse.
 
-const { shallowReactive } = Vue;
+const { shallowReactive, shallowRef } = Vue;
 
 const MOVED = ".vue-flow__node, .vue-flow__edge, .edge-tools, .vue-flow__minimap-node, .vue-flow__nodesselection-rect";
 const STILL = { x: 0, y: 0 };
 
 /** The offsets of both ends of an edge of which one is dragged, by its id: only these are drawn again. */
 export const stretched = shallowReactive(new Map());
+
+/** The loop that would be left if what is dragged was dropped now, by its id. */
+export const leaving = shallowRef(null);
 
 /** The ends of an edge where they are while a node of it is dragged. */
 export function endsOf(id, ends) {
@@ -26,11 +29,12 @@ function elementsOf(root) {
   return elements;
 }
 
-/** Takes the changes of nodes that the library reports. `root` is the element of the canvas, `flow` the library's. */
+/** Takes the changes of nodes that the library reports. `root` is the element of the canvas, `flow` the library's; `left` names the loop that nodes leave at their places. */
 export class Dragging {
-  constructor(flow, root) {
+  constructor(flow, root, left) {
     this.flow = flow;
     this.root = root;
+    this.left = left;
     this.elements = null;
   }
 
@@ -50,6 +54,7 @@ export class Dragging {
       for (const { id } of drags) this.flow.findNode(id).dragging = true;
     }
     this.places = new Map(drags.map(({ id, position }) => [id, position]));
+    leaving.value = this.left(this.places);
     const offsets = new Map(drags.map(({ id, position }) => {
       const { x, y } = this.flow.findNode(id).position;
       return [id, { x: position.x - x, y: position.y - y }];
@@ -74,6 +79,7 @@ export class Dragging {
       if (node) Object.assign(node, { position, dragging: false });
     }
     stretched.clear();
+    leaving.value = null;
     Object.assign(this, { elements: null, places: null });
   }
 }

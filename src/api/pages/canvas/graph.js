@@ -192,6 +192,17 @@ function withoutNode(document, id) {
   return entered(next, named);
 }
 
+/** Free nodes of their edges to others. What led to one of them leads to what followed it, where only one did. */
+export function detach(document, ids) {
+  const chosen = new Set(ids);
+  const within = edgesOf(document).filter((edge) => chosen.has(edge.from) && chosen.has(edge.to));
+  const rest = remove(document, { nodes: ids });
+  const next = withGraph(rest, { nodes: nodesOf(document), edges: [...edgesOf(rest), ...within] });
+  if (!hasEntries(document)) return next;
+  const targets = new Set(within.map((edge) => edge.to));
+  return entered(next, [...rest.graph.entryNodeIds, ...ids.filter((id) => !targets.has(id))]);
+}
+
 /** Change a node as a whole. With another id, what reads it or leads to it follows. */
 export function changeNode(document, id, node) {
   if (node.id === id) {

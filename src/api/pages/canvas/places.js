@@ -65,6 +65,20 @@ export function settled(document, boxes) {
   return move(document, new Map(ids.map((id) => [id, boxes.get(id)])));
 }
 
+/** How far beyond the frame of a loop a node leaves it: nearer, it is a further column or row of the body. */
+const LEAVE = 120;
+const isBeyond = (box, { x, y, width, height }) => Math.max(x - box.x - box.width, box.x - x - width, y - box.y - box.height, box.y - y - height) > LEAVE;
+
+/** The outermost loop that nodes leave at these places, its body, and the ids of all that leave it; null where none is left. */
+export function leftBy({ boxes, bodies, groups }, places) {
+  for (const group of groups) {
+    const ids = [...places.keys()].filter((id) => group.body.has(id));
+    const isLeft = ids.length > 0 && !places.has(group.id) && ids.every((id) => isBeyond({ ...boxes.get(id), ...places.get(id) }, group));
+    if (isLeft) return { id: group.id, body: group.body, ids: [...new Set(ids.flatMap((id) => [id, ...bodies.get(id) ?? []]))] };
+  }
+  return null;
+}
+
 const touches = (a, b) => Math.abs(a.x - b.x) < NODE.width + 24 && a.y < b.y + b.height + 24 && b.y < a.y + NODE.height + 24;
 
 /** The first free place for something of this size at a point, or below or above it. */
