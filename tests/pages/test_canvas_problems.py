@@ -128,3 +128,31 @@ async def test_a_starter_that_calls_others_is_tested_as_it_is(
     bar = one(".canvas-bar[data-run]")
     await page.until(f"['succeeded', 'waiting', 'failed'].includes({bar}.dataset.status)")
     assert await page.evaluate(f"{bar}.dataset.status") != "failed", await page.text(".bars")
+
+
+async def test_an_id_that_a_node_cannot_have_is_refused_at_its_field(
+    page: Page, person: Person
+) -> None:
+    content = graph(node("one", "transform", output={}), node("two", "transform", output={}))
+    automation_id = await person.automation(content, publish=False)
+    await opened(page, person, automation_id)
+    await page.click(face("one"))
+    await press(page, "Settings")
+    for typed, refused in (
+        ("a/b", "An ID can't have slashes or colons."),
+        ("two", "Another node has the ID two."),
+        ("", "Enter an ID."),
+    ):
+        await page.evaluate(f"{one('#node-id')}.focus(), {one('#node-id')}.select()")
+        if typed:
+            await page.send("Input.insertText", text=typed)
+        else:
+            await page.evaluate("document.execCommand('delete')")
+        await page.press("Enter")
+        assert await page.until(f"{one('#node-id-hint .fault')}?.innerText") == refused
+        # The text stays, so that it can be corrected.
+        assert await page.evaluate(f"{one('#node-id')}.value") == typed
+    await page.evaluate(f"{one('#node-id')}.focus()")
+    await page.send("Input.insertText", text="three")
+    await page.press("Enter")
+    await page.until(f"{one(face('three'))} !== null")

@@ -54,11 +54,19 @@ export const NodePanel = {
   props: {
     node: { type: Object, required: true }, kind: { type: Object, required: true }, catalog: { type: Object, required: true },
     names: { type: Object, required: true }, issues: { type: Array, default: () => [] }, data: { type: Object, default: null },
-    outputs: { type: Array, default: () => [] }, readonly: Boolean,
+    outputs: { type: Array, default: () => [] }, ids: { type: Array, default: () => [] }, readonly: Boolean,
   },
   emits: ["change", "close"],
   setup(props, { emit }) {
     const tab = ref("parameters");
+    const fault = ref("");
+    const typed = ref(null);
+    /** Why a node cannot have this id; nothing if it can. */
+    const faultOf = (id) => {
+      if (id === "") return "Enter an ID.";
+      if (id !== props.node.id && props.ids.includes(id)) return `Another node has the ID ${id}.`;
+      return /[/:\x00-\x1f\x7f]/.test(id) ? "An ID can't have slashes or colons." : "";
+    };
     provide("target", shallowRef(null));
     const keys = (path) => {
       const named = /^nodes(?:\.(\w+)|\["([^"]*)"\])$/.exec(path);
@@ -92,17 +100,19 @@ export const NodePanel = {
         : h(Properties, { schema: props.kind.schema, root: props.kind.schema, shape: props.kind.kind, value: parametersOf(props.node), path: "config", pathOf: place, fixed: props.kind.fixed, onChange: change }),
     ]);
     const settings = () => h("div", { class: "panel-form" }, [
-      h("div", { class: "panel-field" }, [
+      h("div", { class: ["panel-field", { wrong: fault.value }] }, [
         h("div", { class: "field-head" }, h("label", { class: "field-label", for: "node-id" }, "ID")),
         h("input", {
-          type: "text", id: "node-id", class: "mono", value: props.node.id, readonly: props.readonly, maxlength: 64, "aria-describedby": "node-id-hint",
+          type: "text", id: "node-id", class: "mono", value: typed.value ?? props.node.id, readonly: props.readonly, maxlength: 64, "aria-describedby": "node-id-hint",
+          "aria-invalid": fault.value ? "true" : undefined,
+          onInput: (event) => { typed.value = event.target.value; fault.value = ""; },
           onChange: (event) => {
             const id = event.target.value.trim();
-            if (/^[^/:\x00-\x1f\x7f]{1,64}$/.test(id)) emit("change", { ...props.node, id });
-            else event.target.value = props.node.id;
+            fault.value = faultOf(id);
+            if (fault.value === "") emit("change", { ...props.node, id });
           },
         }),
-        h("p", { class: "field-hint", id: "node-id-hint" }, `Other nodes read its output as ${celOf("nodes", [props.node.id])}.`),
+        h("p", { class: "field-hint", id: "node-id-hint" }, fault.value ? h("span", { class: "fault", role: "alert" }, fault.value) : `Other nodes read its output as ${celOf("nodes", [props.node.id])}.`),
       ]),
       h(Properties, { schema: SETTINGS, root: SETTINGS, shape: "node", value: Object.fromEntries(Object.keys(SETTINGS.properties).filter((key) => props.node[key] !== undefined).map((key) => [key, props.node[key]])),
         path: "", isFixed: true, pathOf: (key) => key, onChange: (_value, key, value) => put(key, value) }),

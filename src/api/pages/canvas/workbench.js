@@ -47,7 +47,7 @@ function panel(editor, issues) {
     ? h(TriggerPanel, { ...shared, key: opened, trigger: editor.document.value.trigger, automation: editor.shown.automation, outputs: outputsOf(editor, opened),
       onChange: (trigger) => editor.edit(graph.changeTrigger(editor.document.value, trigger), `trigger ${changedKey(editor.document.value.trigger, trigger)}`) })
     : h(NodePanel, { ...shared, key: opened, node: graph.nodeOf(editor.document.value, opened), kind: editor.kinds.get(graph.nodeOf(editor.document.value, opened).kind),
-      data: editor.run.data.get(opened) ?? null, outputs: outputsOf(editor, opened),
+      data: editor.run.data.get(opened) ?? null, outputs: outputsOf(editor, opened), ids: graph.nodesOf(editor.document.value).map(({ id }) => id),
       onChange: (node) => {
         const next = graph.changeNode(editor.document.value, opened, node);
         const index = graph.nodesOf(editor.document.value).findIndex((one) => one.id === opened);
