@@ -492,9 +492,11 @@ async def test_a_failed_run_is_mended_and_retried(
     await press(page, "Fix and run again")
     await page.until("document.getElementById('editor')?.dataset.ready === 'true'")
     await page.until(f"{one('.step[data-node=call]')}.dataset.status === 'failed'")
-    await page.screenshot(screens / "canvas-failed-run.png")
-    await page.click(face("call"))
+    # The node that failed is open, with its error, its input and the response.
     await page.until("document.querySelector('.panel-out .problem') !== null")
+    assert "moved" in await page.text(".panel-out .code-field")
+    assert "order" in await page.text(".panel-in")
+    await page.screenshot(screens / "canvas-failed-run.png")
     await fill(page, "config.url", endpoint.url)
     await page.press("Escape")
     await press(page, "Retry from failed node")

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.browser import Page
-from tests.support.canvas import drag, draft, edges, face, middle, opened, press, saved
+from tests.support.canvas import draft, drag, edges, face, middle, opened, press, saved
 from tests.support.engine import Json, graph, node
 from tests.support.person import Person
 

@@ -24,19 +24,19 @@ const handle = (way, index, count) => h(Handle, {
 
 /** One node: what it is called, its state, and its ways out with a button to go on from each. */
 function NodeView({ id, data }) {
-  const { node, title, ways, issues, progress, used, actions, isTrigger, isReadonly } = data;
+  const { node, title, ways, issues, progress, source, used, actions, isTrigger, isReadonly } = data;
   const rows = beside(ways);
   const label = isTrigger ? title : node.label || title || node.id;
   const status = progress?.status;
   const worst = issues.some((one) => one.severity !== "warning") ? "error" : "warning";
-  const told = [label, isTrigger ? "trigger" : title, node.disabled && "disabled", status && plain(status),
+  const told = [label, isTrigger ? "trigger" : title, node.disabled && "disabled", status && plain(status), source && source.toLowerCase(),
     issues.length > 0 && `${issues.length} ${issues.length === 1 ? "problem" : "problems"}`];
   return h("div", { class: ["step", { trigger: isTrigger, off: node.disabled }], "data-node": id, "data-status": status }, [
     isTrigger ? null : h(Handle, { type: "target", position: "left", style: { top: `${NODE.height / 2}px` } }),
     h("button", { type: "button", class: "face", "data-face": id, "aria-label": told.filter(Boolean).join(", "), onClick: (event) => actions.press(id, event), onFocus: () => actions.focus(id) }, [
       h("span", { class: "sign" }, icon(status ?? `kind-${isTrigger ? "trigger" : sign(node.kind)}`)),
       h("span", { class: "label", title: label }, label),
-      h("span", { class: "kind" }, [isTrigger ? "Trigger" : title, node.disabled ? " · disabled" : "", remark(progress)].join("")),
+      h("span", { class: "kind" }, [isTrigger ? "Trigger" : title, node.disabled ? " · disabled" : "", source ? ` · ${source.toLowerCase()}` : "", remark(progress)].join("")),
       issues.length > 0 ? h("span", { class: ["faults-count", worst], title: issues.map((one) => one.message).join("\n") }, issues.length) : null,
     ]),
     node.notes && !isTrigger ? h("p", { class: "note-of", title: node.notes }, node.notes) : null,
@@ -119,13 +119,13 @@ const SETTINGS = {
 const WORDLESS = new Set(["always"]);
 
 function nodesOfFlow(props, plan, actions) {
-  const { document, kinds, triggers, issues, progress, selection, isReadonly } = props;
+  const { document, kinds, triggers, issues, progress, data, selection, isReadonly } = props;
   const used = new Map();
   for (const edge of edgesOf(document)) used.set(edge.from, new Set([...(used.get(edge.from) ?? []), wayOf(edge)]));
   const step = (id, node, more) => ({
     id, type: "step", position: { x: plan.boxes.get(id).x, y: plan.boxes.get(id).y }, selected: selection.nodes.has(id),
     zIndex: 2,
-    data: { node, issues: issues.get(id) ?? [], progress: progress.get(id), used: used.get(id) ?? new Set(), actions, isReadonly, ...more },
+    data: { node, issues: issues.get(id) ?? [], progress: progress.get(id), source: data.get(id)?.source, used: used.get(id) ?? new Set(), actions, isReadonly, ...more },
   });
   const trigger = step(TRIGGER, document.trigger, {
     isTrigger: true, title: triggers.get(document.trigger.kind)?.title ?? plain(document.trigger.kind ?? "manual"),
@@ -201,7 +201,7 @@ function sharedById(before, after) {
 /** Ids that a selection of the library holds: those of nodes and edges of the document. */
 const chosenOf = (elements) => new Set(elements.map((one) => one.id).filter((id) => !id.startsWith(`${TRIGGER}/frame`)));
 
-const PROPS = ["document", "kinds", "triggers", "issues", "progress", "selection", "edited", "isReadonly"];
+const PROPS = ["document", "kinds", "triggers", "issues", "progress", "data", "selection", "edited", "isReadonly"];
 
 /** True when a box is within a view of this size. */
 function isIn(box, { zoom, x, y }, width, height) {

@@ -219,6 +219,9 @@ async function start() {
   }, { immediate: true });
   const data = shownRun ? editor.testing.open(shownRun) : editor.testing.latest();
   await data.catch((error) => { editor.run.problem = shownRun ? error.message : ""; });
+  // A run that is opened to be fixed shows where it failed.
+  const failed = [...editor.run.nodes.values()].find(({ status }) => status === "failed");
+  if (failed) editor.lead(failed);
 }
 
 start().catch((error) => {

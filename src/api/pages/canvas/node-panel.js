@@ -36,6 +36,13 @@ function pathsOf(outputs, most = 300) {
   return found;
 }
 
+/** The sources of an output that no call returned. */
+const SOURCES = {
+  "Fixed output": "Fixed output of the settings. The node did not run.",
+  "Recorded output": "Output of an earlier run. Nothing was called.",
+  Simulated: "Simulated. Nothing was sent or written.",
+};
+
 const shown = (value) => (value === undefined || value === null ? "" : JSON.stringify(value, null, 2));
 
 const json = (label, value) => h(CodeField, { text: shown(value), label, mode: "ace/mode/json", lines: 3, readonly: true });
@@ -91,6 +98,7 @@ export const NodePanel = {
         emit("change", { ...withKey(props.node, "input", Object.keys(input).length > 0 ? input : undefined), config: keep(props.node.config) });
       } else emit("change", withParameter(props.node, key, value));
     };
+    const pin = () => put("mock", props.node.mock?.enabled ? undefined : { enabled: true, output: props.data.output });
     const place = (key) => `${key in (props.node.input ?? {}) ? "input" : "config"}.${key}`;
     const parameters = () => h("div", { class: "panel-form" }, [
       h(Field, { schema: { type: "string", maxLength: 200, title: "Label" }, root: {}, name: "label", owner: "", value: props.node.label, path: "label", isFixed: true, onChange: (value) => put("label", value) }),
@@ -134,9 +142,12 @@ export const NodePanel = {
           ]),
           h("section", { class: "panel-out", "aria-label": "Output" }, [
             h("h3", "Output"),
+            data?.source && h("p", { class: "quiet" }, SOURCES[data.source]),
             data?.error && h("p", { class: "problem", role: "status" }, typeof data.error === "string" ? data.error : data.error.message ?? shown(data.error)),
             data?.output !== undefined && data?.output !== null ? json("Output of the last run", data.output)
               : !data?.error && h("p", { class: "quiet" }, "No data yet. Run a test."),
+            isObject(data?.output) && !props.readonly && h("button", { type: "button", class: "button small", title: "Tests use this output instead of running the node.", onClick: pin },
+              node.mock?.enabled ? "Remove fixed output" : "Use as fixed output in tests"),
             data?.input !== undefined && data?.input !== null && h("details", [h("summary", "Resolved input"), json("Input of the last run", data.input)]),
           ]),
         ]),

@@ -14,15 +14,18 @@ export const CALLS = {
   real: ["Make real calls", "Requests, messages and records are real."],
 };
 
-/** Outputs by which a test goes on behind its HTTP requests; a fixed output of a node stays. */
+/** The nodes that a test runs, or simulates: others have a fixed output, which stays. */
+const unpinned = (document) => nodesOf(document).filter(({ mock }) => !mock?.enabled);
+
+/** Outputs by which a test goes on behind its HTTP requests. */
 function simulated(document) {
-  const requests = nodesOf(document).filter(({ kind, mock }) => kind === "http_request" && !mock?.enabled);
+  const requests = unpinned(document).filter(({ kind }) => kind === "http_request");
   return Object.fromEntries(requests.map(({ id }) => [id, { status: 200, headers: {}, body: {}, simulated: true }]));
 }
 
 /** The end of approvals in a test; no one is asked unless the test waits. */
 export const DECISIONS = { approved: "Approve", rejected: "Reject", timeout: "Time out", wait: "Wait for a decision" };
-export const approvalsOf = (document) => nodesOf(document).filter(({ kind, mock }) => kind === "approval" && !mock?.enabled);
+export const approvalsOf = (document) => unpinned(document).filter(({ kind }) => kind === "approval");
 
 const decided = (document, decision) =>
   (decision === "wait" ? {} : Object.fromEntries(approvalsOf(document).map(({ id }) => [id, { decision }])));
@@ -33,6 +36,9 @@ export class Testing {
     this.path = path;
     this.shown = shown;
     this.stay = new AbortController();
+    /** Where outputs of the test that was started last came from, by node, and its id. */
+    this.sources = new Map();
+    this.testId = null;
   }
 
   /** The newest run of the automation, whose data the panels show; its states are not shown. */
@@ -65,7 +71,8 @@ export class Testing {
     for (const one of run.nodeRuns) {
       const known = data.get(one.nodeId);
       if (known && known.status === "failed") continue;
-      data.set(one.nodeId, { input: one.input ?? null, output: one.output ?? null, error: one.error ?? null, status: one.status });
+      const source = (runId === this.testId && this.sources.get(one.nodeId)) || (one.output?.simulated === true ? "Simulated" : null);
+      data.set(one.nodeId, { input: one.input ?? null, output: one.output ?? null, error: one.error ?? null, status: one.status, source });
     }
     Object.assign(this.shown, { dataRunId: run.id, payload: run.triggerPayload, data });
   }
@@ -99,10 +106,13 @@ export class Testing {
 
   /** Test the draft. `mode` is one of CALLS, `decision` a key of DECISIONS; with `stopAt` it ends after that node. */
   async test(document, { payload, mode, decision, stopAt }) {
-    const mocks = { ...decided(document, decision), ...(mode === "real" ? {} : simulated(document)), ...(mode === "recorded" ? this.recorded(document) : {}) };
+    const recorded = mode === "recorded" ? this.recorded(document) : {};
+    const mocks = { ...decided(document, decision), ...(mode === "real" ? {} : simulated(document)), ...recorded };
     const body = { payload, simulate: mode !== "real", mocks };
     if (stopAt) body.stopAtNodeId = stopAt;
-    await this.start("test-run", body);
+    const pinned = nodesOf(document).filter(({ mock }) => mock?.enabled).map(({ id }) => [id, "Fixed output"]);
+    this.sources = new Map([...pinned, ...Object.keys(recorded).map((id) => [id, "Recorded output"])]);
+    await this.start("test-run", body, (id) => { this.testId = id; });
   }
 
   /** Run one node, or from it on, with the outputs of the run that is shown. Calls are real. */
@@ -122,15 +132,16 @@ export class Testing {
 
   cancel = () => act(`${this.path}/runs/${this.shown.run.id}/cancel`, {});
 
-  async start(path, body) {
+  async start(path, body, begun = () => {}) {
     this.shown.problem = "";
     const run = await act(`${this.path}/${path}`, body);
+    begun(run.id);
     await this.open(run.id);
   }
 
   recorded(document) {
     const mocks = {};
-    for (const { id, kind } of nodesOf(document)) {
+    for (const { id, kind } of unpinned(document)) {
       const output = this.shown.data.get(id)?.output;
       if (OUTSIDE.has(kind) && output) mocks[id] = output;
     }

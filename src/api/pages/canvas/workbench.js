@@ -90,7 +90,7 @@ function drawn(editor, issues) {
   const { at } = editor;
   if (at.isJson && editor.drawn) return editor.drawn;
   editor.drawn = h(Canvas, { ref: editor.canvas, document: editor.document.value, kinds: editor.kinds, triggers: editor.triggers, issues,
-    progress: editor.run.run ? editor.run.nodes : new Map(), selection: editor.selection.value, edited: at.edited, isReadonly: false,
+    progress: editor.run.run ? editor.run.nodes : new Map(), data: editor.run.run?.id === editor.run.dataRunId ? editor.run.data : new Map(), selection: editor.selection.value, edited: at.edited, isReadonly: false,
     onMove: (places) => editor.move(places), onNote: (id, changes, key) => editor.edit(graph.changeNote(editor.document.value, id, changes), key),
     onEdit: (id, focused) => editor.wrote(id, focused), onMenu: (place) => editor.menu(place), onConnect: (edge) => editor.connect(edge),
     onOpen: (id) => editor.open(id), onSelect: (found) => { editor.selection.value = found; },
