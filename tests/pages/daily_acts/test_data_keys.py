@@ -245,7 +245,7 @@ async def test_a_view_is_arranged_by_keys_alone(page: Page, person: Person) -> N
     await tab_to(page, "#group-panel [data-save]")
     await keys.key("Enter")
     await until_kept(person, database_id, view_id, "groupBy")
-    await page.until("document.querySelector('.view-groups') !== null")
+    await page.until("document.querySelector('.group-head') !== null")
     manifest = (await stored(person, database_id, view_id))["manifest"]
     assert manifest["filter"] == {"and": [{"or": [{"field": "price", "op": "eq", "value": 9}]}]}
     assert (len(manifest["sorts"]), manifest["groupBy"]) == (1, [{"field": "state"}])

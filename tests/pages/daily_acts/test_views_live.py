@@ -203,6 +203,6 @@ async def test_changes_made_while_a_panel_is_saved_stay(page: Page, person: Pers
     assert {"Sort (2)", "Group (1)"} <= set(await page.evaluate(shown))
     assert len((await stored(person, database_id, view_id))["manifest"]["sorts"]) == 1
     await page.click("#group-panel [data-save]")
-    await page.until("document.querySelector('.view-groups') !== null")
+    await page.until("document.querySelector('.group-head') !== null")
     manifest = (await stored(person, database_id, view_id))["manifest"]
     assert (len(manifest["sorts"]), manifest["groupBy"]) == (2, [{"field": "state"}])

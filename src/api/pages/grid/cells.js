@@ -91,12 +91,12 @@ function stateOf(props, col, left) {
 }
 
 export const Row = {
-  props: ["table", "record", "index", "columns", "lefts", "touched", "isChecked", "top"],
+  props: ["table", "record", "index", "number", "line", "columns", "lefts", "touched", "isChecked", "top"],
   setup: (props) => () => {
     const { table, record, index, columns, lefts } = props;
-    return h("div", { class: ["row", { checked: props.isChecked, editing: props.touched?.isEditing, archived: record.archived }], role: "row", "aria-rowindex": index + 2, "data-record": record.id, style: { top: `${props.top}px` } }, [
+    return h("div", { class: ["row", { checked: props.isChecked, editing: props.touched?.isEditing, archived: record.archived }], role: "row", "aria-rowindex": props.line + 2, "data-record": record.id, style: { top: `${props.top}px` } }, [
       h("div", { class: "gutter frozen", role: "gridcell", "aria-colindex": 1, "data-color": record.color }, [
-        h("span", { class: "row-number", "aria-hidden": "true" }, index + 1),
+        h("span", { class: "row-number", "aria-hidden": "true" }, props.number),
         table.store.canWrite ? h("input", {
           type: "checkbox", class: "pick-row", tabindex: -1, checked: props.isChecked, "aria-label": `Select ${record.title || "Untitled"}`,
           onClick: (event) => table.check(index, event.target.checked, event.shiftKey),

@@ -2,6 +2,7 @@
 
 import { parse, written } from "./clipboard.js";
 import { Edits, cellKey } from "./edits.js";
+import { valuesOf } from "./heads.js";
 import { copied, MOST_CELLS, plan } from "./paste.js";
 import { Selection } from "./selection.js";
 import { isSame, isWritten, LANGUAGE, OPTIONS, passing, read, textOf, valueOf } from "./values.js";
@@ -27,8 +28,8 @@ function layoutOf(fields, view) {
 }
 
 export class Table {
-  constructor({ store, source, names, history, me }) {
-    Object.assign(this, { store, names, history, records: source });
+  constructor({ store, source, names, history, me, groupingOf, keepFolded }) {
+    Object.assign(this, { store, names, history, records: source, groupingOf, keepFolded });
     this.layout = shallowReactive(layoutOf(store.fields, store.view));
     this.columns = computed(() => this.layout.order.map((key) => store.fields.find((one) => one.key === key)).filter(Boolean));
     this.frozen = computed(() => (this.page.isNarrow ? 0 : Math.min(this.layout.frozen, this.columns.value.length)));
@@ -40,7 +41,17 @@ export class Table {
     this.checked = this.chosen.checked;
     this.aim = shallowRef(null);
     this.hits = shallowRef(new Set());
-    watch([source.rows, this.columns], () => this.chosen.fit(), { flush: "sync" });
+    watch([source.rows, this.columns], () => this.fit(), { flush: "sync" });
+  }
+
+  /** Stay at the same records after others came or went. */
+  fit() {
+    this.chosen.fit();
+    const { page, records } = this;
+    if (page.beside === null) return;
+    const at = records.at(page.besideId);
+    if (at >= 0) page.beside = at;
+    else if (page.beside >= records.list.length) page.beside = null;
   }
 
   say(text, isFault = false) { Object.assign(this.page, { said: text, isFault }); }
@@ -164,7 +175,7 @@ export class Table {
 
   /* The record or field that is open beside the table. */
 
-  openBeside(row) { Object.assign(this.page, { beside: row, field: null }); }
+  openBeside(row) { Object.assign(this.page, { beside: row, besideId: this.records.list[row].id, field: null }); }
   openField(field, isConverted = false) { Object.assign(this.page, { beside: null, field: field.id, isConverted }); }
 
   async searchRecords(field, text) {
@@ -230,7 +241,9 @@ export class Table {
     if (cells.length === 0) return;
     if (cells.length * cells[0].length > MOST_CELLS) return this.say(`A paste can have ${MOST_CELLS.toLocaleString()} cells. Import larger tables.`, true);
     try {
-      const planned = await plan({ cells, range, columns: this.columns.value, records: this.records.list, names: this.names, call: this.store.call, canAdd: this.records.state.isDone });
+      const { list, state, division } = this.records;
+      const end = division.stretch(range.top)[1] + 1;
+      const planned = await plan({ cells, range, columns: this.columns.value, records: list.slice(0, end), names: this.names, call: this.store.call, canAdd: state.isDone && end === list.length });
       if (planned.misfits.length > 0) this.page.paste = { plan: planned, range };
       else await this.applyPaste(planned);
     } catch (error) {
@@ -240,7 +253,7 @@ export class Table {
 
   async applyPaste({ changes, creations }) {
     const { row, col } = this.selection;
-    for (const one of creations) one.data = { ...this.shared, ...one.data };
+    for (const one of creations) one.data = { ...this.sharedAt(this.records.list.length - 1), ...one.data };
     const act = await this.run(() => this.edits.many("Paste", changes, creations));
     if (!act) return;
     const rows = new Set([...changes.map((one) => one.id)]).size + creations.length;
@@ -265,7 +278,7 @@ export class Table {
   fillDown(range = this.range.value) {
     if (!range || !this.store.canWrite) return;
     const top = range.top === range.bottom ? range.top - 1 : range.top;
-    if (top < 0) return;
+    if (top < this.records.division.stretch(range.top)[0]) return;
     const [first, ...rest] = this.rowsIn({ ...range, top });
     const fields = this.fieldsIn(range).filter(isWritten);
     const changes = rest.flatMap((record) => fields.map((field) => ({ id: record.id, key: field.key, before: valueOf(record, field), after: valueOf(first, field) })));
@@ -274,7 +287,8 @@ export class Table {
 
   beginFill(event) {
     const { top, bottom, left, right } = this.range.value;
-    this.aimFill = (row) => { Object.assign(this.selection, { row: top, col: left, toRow: Math.max(row, bottom), toCol: right }); };
+    const last = this.records.division.stretch(top)[1];
+    this.aimFill = (row) => { Object.assign(this.selection, { row: top, col: left, toRow: Math.max(Math.min(row, last), bottom), toCol: right }); };
     this.fillTo(event, () => {
       const range = this.range.value;
       const height = bottom - top + 1;
@@ -294,17 +308,57 @@ export class Table {
 
   async addBelow() {
     if (!this.store.canWrite) return;
-    const at = this.selection.row < 0 ? 0 : this.selection.row + 1;
-    await this.addAt(at);
+    await this.addAt(this.selection.row + 1, this.sharedAt(Math.max(this.selection.row, 0)));
   }
 
   async addLast() {
-    if (this.store.canWrite) await this.addAt(this.records.list.length);
+    const { length } = this.records.list;
+    if (this.store.canWrite) await this.addAt(length, this.sharedAt(length - 1));
   }
 
-  async addAt(at) {
-    if (await this.run(() => this.edits.add([{ data: this.shared, relations: {} }], at))) this.select(at, 0);
+  async addAt(at, data) {
+    const act = await this.run(() => this.edits.add([{ data, relations: {} }], at));
+    if (act) this.select(this.records.at(act.created[0]), 0);
     this.focus();
+  }
+
+  /** The values of a new record beside a row: those that the filter asks for, and those of the group. */
+  sharedAt(row) {
+    const group = this.records.division.partOf(row)?.group;
+    return { ...this.shared, ...(group && row >= 0 ? valuesOf(this, group) : {}) };
+  }
+
+  /* Groups. */
+
+  addTo(group) {
+    if (this.records.division.folded.has(group.path)) this.fold(group, false);
+    const part = this.records.division.parts.find((one) => one.group === group && !one.isHead);
+    return this.addAt(part ? part.first + part.length : 0, { ...this.shared, ...valuesOf(this, group) });
+  }
+
+  fold(group, isFolded) {
+    const { division } = this.records;
+    if (division.folded.has(group.path) === isFolded) return;
+    for (const { id } of isFolded ? division.rowsIn(group) : []) this.checked.delete(id);
+    this.records.fold([group], isFolded);
+    this.keepFolded(division.folded);
+  }
+
+  foldAll(isFolded) {
+    const { division } = this.records;
+    this.checked.clear();
+    this.records.fold(division.heads, isFolded);
+    this.keepFolded(division.folded);
+  }
+
+  /** Count anew: what one looks at stays where it is. */
+  async recount() {
+    const { records } = this;
+    const id = records.list[this.firstSeen()]?.id;
+    const before = records.division.lineOf(records.at(id));
+    await records.count();
+    const at = records.at(id);
+    if (at >= 0) this.keepPlace(records.division.lineOf(at) - before);
   }
 
   /** The values that the filter asks of all records: a new one has them, and stays in sight. */
@@ -368,6 +422,7 @@ export class Table {
     this.store.view = view;
     this.kept = undefined;
     Object.assign(this.layout, layoutOf(this.store.fields, view));
+    this.records.grouping = this.groupingOf(view);
     return this.records.reload();
   }
 

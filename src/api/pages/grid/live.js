@@ -26,8 +26,9 @@ export function followRecords(table, place, { read, revisions, fieldsChanged }) 
     for (const id of change.ids) if (records.at(id) >= 0) changed.add(id);
     if (change.hasFields) await fieldsChanged();
     await look();
-    // An edit takes records out of a filter, and into it.
-    if ((change.isCounted || (table.isFiltered && change.ids.size > 0)) && edits.state.saving === 0) await records.count();
+    // An edit takes records out of a filter or a group, and into it.
+    const isElsewhere = table.isFiltered || records.division.isDivided;
+    if ((change.isCounted || (isElsewhere && change.ids.size > 0)) && edits.state.saving === 0) await table.recount();
   }
 
   async function look() {
@@ -63,7 +64,6 @@ export function followRecords(table, place, { read, revisions, fieldsChanged }) 
     if (at < 0) return;
     records.remove([id]);
     if (at < table.firstSeen()) table.keepPlace(-1);
-    if (table.page.beside !== null && at < table.page.beside) table.page.beside -= 1;
   }
 
   let timer;

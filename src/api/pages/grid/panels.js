@@ -34,7 +34,7 @@ export const BesidePanel = {
     const step = (by) => {
       const row = table.page.beside + by;
       if (row < 0 || row >= table.records.list.length) return;
-      table.page.beside = row;
+      table.openBeside(row);
       table.select(row, table.selection.col);
       // A button at the end of the rows is disabled, and the keys would go nowhere.
       nextTick(() => { if (document.activeElement === document.body || document.activeElement?.disabled) close.value.focus(); });

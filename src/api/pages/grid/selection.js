@@ -16,15 +16,17 @@ export class Selection {
     });
   }
 
-  bound(row, col) {
-    return [Math.min(Math.max(row, 0), this.records.list.length - 1), Math.min(Math.max(col, 0), this.columns.value.length - 1)];
+  bound(row, col, [first, last] = [0, this.records.list.length - 1]) {
+    return [Math.min(Math.max(row, first), last), Math.min(Math.max(col, 0), this.columns.value.length - 1)];
   }
 
   select(row, col, isExtended = false) {
     this.isLeaving = false;
-    const [toRow, toCol] = this.bound(row, col);
+    const isRange = isExtended && this.at.row >= 0;
+    // A range has no rows in it that are not read.
+    const [toRow, toCol] = this.bound(row, col, isRange ? this.records.division.stretch(this.at.row) : undefined);
     if (toRow < 0) return;
-    if (isExtended && this.at.row >= 0) Object.assign(this.at, { toRow, toCol });
+    if (isRange) Object.assign(this.at, { toRow, toCol });
     else Object.assign(this.at, { row: toRow, col: toCol, toRow, toCol, isEditing: false, seed: null });
     this.hold();
   }

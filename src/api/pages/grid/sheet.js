@@ -3,6 +3,7 @@
 import { Row } from "./cells.js";
 import { ColumnHead, NewField } from "./columns.js";
 import { countOf } from "./commands.js";
+import { groupHead, summaryOf } from "./heads.js";
 
 const { computed, h, nextTick, onBeforeUnmount, onMounted, ref, watch } = Vue;
 
@@ -38,26 +39,40 @@ export const Sheet = {
     const frozenEnd = computed(() => GUTTER + table.columns.value.slice(0, table.frozen.value).reduce((sum, field) => sum + table.widthOf(field), 0));
     const template = computed(() => `${GUTTER}px ${table.columns.value.map((field) => `${table.widthOf(field)}px`).join(" ")} ${table.store.canDesign ? NEW_FIELD : 0}px`);
     const wide = computed(() => GUTTER + table.columns.value.reduce((sum, field) => sum + table.widthOf(field), 0) + (table.store.canDesign ? NEW_FIELD : 0));
+    /** The path of the head that has the focus: it is drawn wherever one scrolls. */
+    const held = ref(null);
     const shown = computed(() => {
       const first = Math.max(0, Math.floor(scrolled.value / ROW) - SPARE);
-      return { first, last: Math.min(records.rows.value.length, Math.ceil((scrolled.value + height.value) / ROW) + SPARE) };
+      return { first, last: records.rows.value && Math.min(records.division.lines, Math.ceil((scrolled.value + height.value) / ROW) + SPARE) };
     });
 
     function scroll() {
       scrolled.value = box.value.scrollTop;
-      const seen = (box.value.scrollTop + box.value.clientHeight) / ROW;
-      if (seen + AHEAD > records.list.length) records.more();
+      fill();
       table.scrolled?.();
     }
+
+    /** Read what is in sight, or soon will be. */
+    function fill() {
+      if (!box.value || records.state.problem) return;
+      const { scrollTop, clientHeight } = box.value;
+      const due = records.division.due(scrollTop / ROW, (scrollTop + clientHeight) / ROW + AHEAD);
+      if (due) records.more(due);
+    }
+    watch([records.rows, () => records.state.isLoading], fill, { flush: "post" });
 
     /** Scroll as little as shows the active cell. */
     function reveal() {
       const one = box.value;
       if (!one || selection.row < 0) return;
-      const top = selection.row * ROW;
+      revealLine(records.division.lineOf(selection.row));
+      revealColumn(selection.col);
+    }
+    function revealLine(line) {
+      const one = box.value;
+      const top = line * ROW;
       if (top < one.scrollTop) one.scrollTop = top;
       else if (top + ROW > one.scrollTop + one.clientHeight - HEAD - 12) one.scrollTop = top + ROW - one.clientHeight + HEAD + 12;
-      revealColumn(selection.col);
     }
     /** Scroll as little as shows a column beside the frozen ones. */
     function revealColumn(col) {
@@ -69,14 +84,18 @@ export const Sheet = {
       if (left - frozenEnd.value < one.scrollLeft) one.scrollLeft = left - frozenEnd.value;
       else if (right > one.scrollLeft + one.clientWidth) one.scrollLeft = right - one.clientWidth;
     }
-    watch(() => [selection.row, selection.col], () => nextTick(reveal));
+    // A row keeps its line when others before it are read.
+    watch([() => records.rows.value && records.division.lineOf(selection.row), () => selection.col], () => nextTick(reveal));
     watch(() => selection.isEditing, (isEditing) => {
       // The keys go to the sheet again, unless the person has gone on elsewhere.
       if (!isEditing && [document.body, null].includes(document.activeElement)) box.value?.focus({ preventScroll: true });
     }, { flush: "post" });
 
     onMounted(() => {
-      resize = new ResizeObserver(() => { height.value = box.value.clientHeight; });
+      resize = new ResizeObserver(() => {
+        height.value = box.value.clientHeight;
+        fill();
+      });
       resize.observe(box.value);
       table.focus = () => box.value?.focus({ preventScroll: true });
       table.focusHead = (col) => {
@@ -85,14 +104,29 @@ export const Sheet = {
         head.focus({ preventScroll: true });
         revealColumn(col);
       };
+      table.go = go;
       table.keepPlace = (rows) => { box.value.scrollTop += rows * ROW; };
-      table.firstSeen = () => Math.floor((box.value?.scrollTop ?? 0) / ROW);
+      table.firstSeen = () => records.division.rowFrom(Math.floor((box.value?.scrollTop ?? 0) / ROW));
     });
     onBeforeUnmount(() => resize.disconnect());
 
     const page = () => Math.max(1, Math.floor(height.value / ROW) - 2);
     const lastCol = () => table.columns.value.length - 1;
     const lastRow = () => records.list.length - 1;
+
+    /** Go to a line: a row is chosen, and a head takes the focus. Above the first one are the heads of columns. */
+    function go(line) {
+      const place = records.division.at(line);
+      if (line < 0) table.focusHead(selection.col);
+      else if (place?.group) {
+        held.value = place.group.path;
+        revealLine(line);
+        nextTick(() => box.value.querySelector(`[data-line="${line}"]`)?.focus({ preventScroll: true }));
+      } else if (place?.index !== undefined) {
+        table.select(place.index, selection.col);
+        table.focus();
+      }
+    }
 
     function keydown(event) {
       if (event.target !== box.value || event.isComposing) return;
@@ -119,7 +153,7 @@ export const Sheet = {
     function move(event) {
       const arrow = ARROWS[event.key];
       if (arrow && event.altKey) return false;
-      if (event.key === "ArrowUp" && selection.row === 0 && !event.shiftKey) table.focusHead(selection.col);
+      if (arrow?.[0] && !event.shiftKey) go(selection.row < 0 ? 0 : records.division.lineOf(selection.row) + arrow[0]);
       else if (arrow) table.move(arrow[0], arrow[1], event.shiftKey);
       else if (event.key === "PageDown") table.move(page(), 0, event.shiftKey);
       else if (event.key === "PageUp") table.move(-page(), 0, event.shiftKey);
@@ -197,9 +231,31 @@ export const Sheet = {
 
     function row(index) {
       const record = records.list[index];
+      const line = records.division.lineOf(index);
       return h(Row, {
-        key: record.id, table, record, index, columns: table.columns.value, lefts: lefts.value, top: index * ROW, touched: touchedOf(index), isChecked: table.checked.has(record.id),
+        key: record.id, table, record, index, line, number: index - records.division.partOf(index).first + 1, columns: table.columns.value, lefts: lefts.value, top: line * ROW, touched: touchedOf(index), isChecked: table.checked.has(record.id),
       });
+    }
+
+    /** The lines in sight; the active row and a head with the focus are there wherever they are. */
+    function lines({ first, last }) {
+      const { division } = records;
+      const drawn = [];
+      const seen = new Set();
+      let isUnread = false;
+      const draw = (line) => {
+        const { group, index } = division.at(line) ?? {};
+        seen.add(group?.path ?? index);
+        if (group) drawn.push(groupHead(table, group, line, line * ROW));
+        else if (index !== undefined) drawn.push(row(index));
+        else if (!isUnread) drawn.push(h("p", { key: `unread ${line}`, class: "unread quiet", style: { top: `${line * ROW}px` } }, "Loading…"));
+        isUnread = !group && index === undefined;
+      };
+      for (let line = first; line < last; line += 1) draw(line);
+      if (selection.row >= 0 && selection.row < division.list.length && !seen.has(selection.row)) draw(division.lineOf(selection.row));
+      const head = held.value !== null && !seen.has(held.value) && division.parts.find((part) => part.isHead && part.group.path === held.value);
+      if (head) draw(head.top);
+      return drawn;
     }
 
     const drop = (event) => {
@@ -212,19 +268,17 @@ export const Sheet = {
     };
 
     return () => {
-      const { first, last } = shown.value;
-      const rows = [];
-      for (let index = first; index < last; index += 1) rows.push(row(index));
+      const rows = lines(shown.value);
       const { row: active, col } = selection;
-      if (active >= 0 && active < records.rows.value.length && (active < first || active >= last)) rows.push(row(active));
       const columns = table.columns.value;
       const { totals } = records.state;
+      const summaries = [...(records.grouping.aggregates ?? []), ...(records.query.aggregates ?? [])];
       return h("div", {
-        ref: box, class: "sheet", role: "grid", tabindex: 0, "aria-label": table.store.database.label, "aria-rowcount": records.state.total === null ? -1 : Math.max(records.state.total, records.rows.value.length) + 1, "aria-colcount": columns.length + 1,
+        ref: box, class: "sheet", role: "grid", tabindex: 0, "aria-label": table.store.database.label, "aria-rowcount": records.state.total === null ? -1 : (records.division.isDivided ? records.division.lines : Math.max(records.state.total, records.rows.value.length)) + 1, "aria-colcount": columns.length + 1,
         "aria-multiselectable": "true", "aria-readonly": table.store.canWrite ? undefined : "true", "aria-activedescendant": active >= 0 && !selection.isEditing && active < records.rows.value.length ? `cell-${active}-${col}` : undefined,
         style: { "--columns": template.value, "--wide": `${wide.value}px` },
         onScroll: scroll, onKeydown: keydown, onPointerdown: pointerdown, onClick: click, onDblclick: (event) => { if (event.target.closest("[data-col]") && !event.target.closest(".editor-line, .picker, dialog")) table.edit(); },
-        onFocus: () => table.enter(), onDragover: (event) => { if (event.dataTransfer?.types.includes("Files") && event.target.closest("[data-col]")) event.preventDefault(); }, onDrop: drop,
+        onFocus: () => table.enter(), onFocusin: (event) => { held.value = event.target.dataset.group ?? null; }, onDragover: (event) => { if (event.dataTransfer?.types.includes("Files") && event.target.closest("[data-col]")) event.preventDefault(); }, onDrop: drop,
       }, [
         h("div", { class: "sheet-head", role: "rowgroup" }, h("div", { class: "head-row", role: "row", "aria-rowindex": 1 }, [
           h("div", { class: "gutter frozen", role: "columnheader", "aria-colindex": 1 }, table.store.canWrite ? h("input", {
@@ -234,9 +288,9 @@ export const Sheet = {
           columns.map((field, at) => h(ColumnHead, { key: field.key, table, field, at, left: lefts.value[at] ?? null })),
           table.store.canDesign ? h(NewField, { table }) : null,
         ])),
-        h("div", { class: "sheet-body", role: "rowgroup", style: { height: `${records.rows.value.length * ROW}px` } }, rows),
+        h("div", { class: "sheet-body", role: "rowgroup", style: { height: `${records.division.lines * ROW}px` } }, rows),
         Object.keys(totals).length > 0 ? h("div", { class: "sheet-totals", role: "rowgroup" }, h("div", { class: "head-row", role: "row" }, [
-          h("div", { class: "gutter frozen", role: "gridcell" }), columns.map((field, at) => h("div", { class: "cell number", key: field.key, role: "gridcell", style: at < lefts.value.length ? { left: `${lefts.value[at]}px` } : undefined }, totals[field.key] === undefined ? "" : String(totals[field.key]))),
+          h("div", { class: "gutter frozen", role: "gridcell" }), columns.map((field, at) => h("div", { class: ["group-figure", { frozen: at < lefts.value.length }], key: field.key, role: "gridcell", "aria-colindex": at + 2, style: at < lefts.value.length ? { left: `${lefts.value[at]}px` } : undefined }, summaryOf(summaries, totals, field))),
         ])) : null,
       ]);
     };

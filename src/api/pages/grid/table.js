@@ -3,16 +3,18 @@
 import { namesOf } from "/pages/canvas/names.js";
 import { act, overview, Refused, uploaded } from "/pages/client.js";
 import { FindBar } from "/pages/find-bar.js";
-import { answered, history } from "/pages/views/store.js";
+import { answered, facts, fieldsByKey, history } from "/pages/views/store.js";
+import { loadPeople } from "/pages/views/values.js";
 import { countOf, Table } from "./commands.js";
 import { FieldPanel } from "./fields.js";
+import { divides, Level } from "./groups.js";
 import { isElsewhere } from "./history.js";
 import { followRecords } from "./live.js";
 import { BesidePanel, BulkDialog } from "./panels.js";
 import { PasteDialog } from "./paste.js";
 import { Records } from "./records.js";
 import { Sheet } from "./sheet.js";
-import { isNumeric, LANGUAGE, Names, valueOf } from "./values.js";
+import { isNumeric, LANGUAGE, Names, valueOf, ZONE } from "./values.js";
 
 const { createApp, h, onBeforeUnmount, onMounted, shallowReactive, watch } = Vue;
 
@@ -104,6 +106,40 @@ function followFiles(source, store, names) {
   }, { immediate: true });
 }
 
+const FOLDED = `groups-folded:${viewId}`;
+
+/** The groups that this reader has folded in the view, as the browser keeps them. */
+function foldedGroups() {
+  try {
+    return new Set(JSON.parse(localStorage.getItem(FOLDED) ?? "[]"));
+  } catch {
+    return new Set();
+  }
+}
+
+function keepFolded(folded) {
+  try {
+    localStorage.setItem(FOLDED, JSON.stringify([...folded]));
+  } catch {
+    // A browser without storage folds for this page alone.
+  }
+}
+
+/** The summaries of a view, and its groups where these divide the rows. */
+function groupingOf(view) {
+  const manifest = view?.manifest ?? {};
+  const aggregates = (manifest.aggregates ?? []).filter((one) => !one.field || fieldsByKey.has(one.field));
+  const groupBy = [manifest.groupBy ?? []].flat();
+  const fields = groupBy.map((one) => fieldsByKey.get(one.field));
+  if (groupBy.length === 0 || !fields.every((field) => field && divides(field))) return { aggregates };
+  if (fields.some((field) => field.form === "user")) loadPeople();
+  const shown = (manifest.fields ?? []).filter((one) => one.visible !== false && fieldsByKey.has(one.key)).map((one) => one.key);
+  return {
+    aggregates, groupBy, levels: groupBy.map((one, depth) => new Level(fields[depth], one, { valueOf, zone: ZONE })), folded: foldedGroups(),
+    fields: shown.length > 0 ? [...new Set([...shown, ...groupBy.map((one) => one.field)])] : undefined,
+  };
+}
+
 const button = (label, onClick, more = {}) => h("button", { type: "button", class: "button small", onClick, ...more }, label);
 
 /** The tools of the table, in the one row above it. */
@@ -119,6 +155,7 @@ const Bar = {
       return h(Vue.Teleport, { to: "#table-tools" }, h("div", { class: "table-bar" }, [
         store.isUnsaved ? h("form", { class: "save-view", onSubmit: saveView }, [h("input", { type: "text", name: "label", required: true, maxlength: 200, placeholder: "Name of the view", "aria-label": "Name of the view" }), h("button", { type: "submit", class: "button small" }, "Save as view")]) : null,
         h(HiddenFields, { table }),
+        table.records.rows.value && table.records.division.isDivided ? h(FoldAll, { table }) : null,
         button("Find", () => { table.page.find = true; }, { "aria-keyshortcuts": "Control+F" }),
         store.canWrite || store.canArrange ? [
           button("Undo", () => history.undo(), { disabled: !history.state.canUndo, "aria-keyshortcuts": "Control+Z" }),
@@ -138,6 +175,15 @@ const PickedBar = {
     button("Edit…", () => table.bulkEdit()), button("Duplicate", () => table.duplicate()), button("Archive", () => table.drop("archive")),
     button("Delete", () => table.drop("delete"), { class: "button small danger" }), button("Clear", () => { table.checked.clear(); table.focus(); }, { class: "button small subtle" }),
   ])),
+};
+
+const FoldAll = {
+  props: ["table"],
+  setup: ({ table }) => () => {
+    const { rows, division } = table.records;
+    const isFolded = rows.value && division.root.groups.every((one) => division.folded.has(one.path));
+    return button(isFolded ? "Expand groups" : "Collapse groups", () => table.foldAll(!isFolded), { class: "button small fold-all" });
+  },
 };
 
 const HiddenFields = {
@@ -174,7 +220,7 @@ const Foot = {
     return h("div", { class: "table-foot" }, [
       h("span", { class: "count-of" }, [countOf(total), outside > 0 ? `, ${outside.toLocaleString(LANGUAGE)} no longer ${outside === 1 ? "matches" : "match"} the filter` : ""]),
       state.isLoading ? h("span", { class: "quiet" }, "Loading…") : null,
-      state.isDone && state.total > rows.value.length ? button(`Show ${(state.total - rows.value.length).toLocaleString(LANGUAGE)} new`, () => table.records.reload().then(() => table.focus())) : null,
+      state.isDone && state.total !== null && table.records.missing > 0 ? button(`Show ${table.records.missing.toLocaleString(LANGUAGE)} new`, () => table.records.reload().then(() => table.focus())) : null,
       state.problem ? h("span", { class: "fault", role: "alert" }, [state.problem, " ", button("Try again", () => table.records.more())]) : null,
       h("span", { class: "quiet range-of" }, summary(table)),
       h("span", { class: "grow" }),
@@ -187,7 +233,7 @@ const Foot = {
 
 const finder = (table) => h(FindBar, {
   label: "Find in table", search: (text) => table.find(text), show: (place) => table.select(...place),
-  note: table.records.state.isDone ? "" : "in loaded records",
+  note: table.records.isWhole ? "" : "in loaded records",
   onClose: () => { table.page.find = null; table.hits.value = new Set(); Vue.nextTick(() => table.focus()); },
 });
 
@@ -230,12 +276,16 @@ const App = {
 
 async function start() {
   const names = new Names();
-  const source = new Records({ call, databaseId, query, names });
+  const source = new Records({ call, databaseId, query: { ...query, timezone: ZONE }, names, grouping: groupingOf(facts.view) });
   const [database, members] = await Promise.all([overview(`${at}/databases/${databaseId}`), namesOf({ workspaceId: workspace, automationId: "" }).members(), source.more()]);
   for (const one of members) names.people.set(one.id, one);
   const store = storeOf(database, source);
   followFiles(source, store, names);
-  const table = new Table({ store, source, names, history, me });
+  const table = new Table({ store, source, names, history, me, groupingOf, keepFolded });
+  watch(() => source.state.isCut, (isCut) => {
+    root.dataset.isCut = isCut;
+    document.dispatchEvent(new Event("groupscut"));
+  }, { immediate: source.state.isCut });
   history.say = (text, isFault) => table.say(text, isFault);
   createApp(App, { table }).mount(root);
   const beside = (name) => (ids) => overview(`/workspaces/${workspace}/databases/${databaseId}/${name}?ids=${ids.join(",")}`);

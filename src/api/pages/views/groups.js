@@ -3,6 +3,7 @@
 import { addressOf } from "./controls.js";
 import { aggregateName } from "./settings.js";
 import { ask, call, facts, fieldsByKey, language } from "./store.js";
+import { divides } from "/pages/grid/groups.js";
 import { numberText } from "/pages/words.js";
 import { dayText, loadPeople, needsPeople, optionOf, optionTag, people } from "./values.js";
 
@@ -45,13 +46,15 @@ const levelsOf = (view) => [view?.manifest.groupBy ?? []].flat();
 const MANY = new Set(["options", "users", "records"]);
 const COMPARED = new Set(["option", "options", "text", "number", "boolean"]);
 const OF_THE_FIELD = new Set(["sum", "avg", "min", "max", "median", "range"]);
-const nameIn = (one) => one.as ?? (one.field ? `${one.op}_${one.field}` : "count");
+export const nameIn = (one) => one.as ?? (one.field ? `${one.op}_${one.field}` : "count");
 
-/** The groups of a view that has some; the table of its records is not touched. */
+/** The groups of a view whose table is not divided by them: its heads would say the same. */
 export async function loadGroups(store) {
   const levels = levelsOf(store.view);
   const fields = levels.map((level) => fieldsByKey.get(level.field));
   if (levels.length === 0 || fields.includes(undefined)) return { groups: null };
+  const table = document.getElementById("table");
+  if (table && table.dataset.isCut !== "true" && fields.every(divides)) return { groups: null };
   if (needsPeople(fields)) await loadPeople();
   const page = await ask(store, { limit: 1, fields: ["title"] });
   const related = fields.flatMap((field, depth) => (field.form === "records" ? [depth === 0 ? page.groups : page.groups.flatMap((group) => group.groups ?? [])] : []));
@@ -59,7 +62,7 @@ export async function loadGroups(store) {
   return { groups: { levels, fields, titles, groups: page.groups, totals: page.aggregates ?? {}, aggregates: store.view.manifest.aggregates ?? [], isCut: Boolean(page.groupsTruncated) } };
 }
 
-function figure(one, value) {
+export function figure(one, value) {
   if (typeof value === "number") return numberText(OF_THE_FIELD.has(one.op) ? fieldsByKey.get(one.field) : null, value);
   return typeof value === "string" ? value.slice(0, 10) : "";
 }

@@ -29,6 +29,8 @@ async function start() {
   if (facts.canWrite || facts.canEditViews) history.followKeys();
   // The table arranges its columns in the view, too.
   document.addEventListener("viewkept", ({ detail }) => { store.view = detail; });
+  // The table is not divided by more groups than an answer has.
+  document.addEventListener("groupscut", () => store.renew());
   await store.renew();
   createApp({ render: () => h(part?.View ?? Groups, { store }) }).mount("#view-body");
   bar.dataset.ready = "true";
