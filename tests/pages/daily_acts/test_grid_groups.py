@@ -284,6 +284,91 @@ async def test_far_groups_are_read_without_those_before(
     )
 
 
+async def test_groups_by_a_hidden_field_and_by_many_values(
+    page: Page, server: Server, space: Space
+) -> None:
+    tags = {"label": "Tags", "kind": "multi_select", "options": OPTIONS}
+    rows = [{**row, "tags": ["open", "done"]} for row in ROWS]
+    table = await table_of(page, server, space, [*FIELDS, tags], rows)
+    hidden: list[Json] = [{"key": "title"}, {"key": "price"}, {"key": "state", "visible": False}]
+    view_id = await grouped(table, [{"field": "state"}], fields=hidden)
+    await lines(table, *BY_STATE, *WITHOUT)
+    await page.click(".hidden-fields summary")
+    await page.evaluate(
+        "[...document.querySelectorAll('.hidden-fields button')]"
+        ".find(one => one.innerText === 'Show State').click()"
+    )
+    await table.shows(2, "state", "Doing")
+    # A record with two tags would stand in two rows: its groups are counted alone.
+    await grouped(table, [{"field": "tags"}])
+    await page.until("document.querySelector('.view-groups') !== null")
+    await lines(table, "Tea", "Milk", "Rice", "Salt")
+    await page.click("[data-panel=group-panel]")
+    assert "several values are counted" in await page.text("#group-panel")
+    # More groups than an answer has are counted, too.
+    operations = [{"op": "create", "data": {"price": 1000 + at}} for at in range(201)]
+    await table.person.call("POST", f"{table.path}/records/batch", {"operations": operations})
+    await grouped(table, [{"field": "price"}])
+    await page.until("document.querySelector('.view-groups') !== null")
+    await page.until("document.querySelectorAll('.sheet-body .row').length > 10")
+    assert await page.evaluate("document.querySelector('.group-head')") is None
+    await table.open(f"?view={view_id}")
+    await page.until("document.querySelector('.group-head') !== null")
+
+
+async def test_groups_follow_their_field(table: Table) -> None:
+    await grouped(table, [{"field": "state"}])
+    page, person = table.page, table.person
+    await lines(table, *BY_STATE, *WITHOUT)
+    state = next(one for one in table.database["fields"] if one["key"] == "state")
+    path = f"{table.path}/fields/{state['id']}"
+    option = {"key": "open", "name": "Begun", "color": "red"}
+    options = [option, *(one for one in state["options"] if one["key"] != "open")]
+    await person.call("PATCH", path, {"options": options})
+    await page.until(f"document.querySelector({OPEN!r}).innerText.includes('Begun')")
+    await person.call("DELETE", path)
+    await page.until("document.querySelector('.group-head') === null")
+    await lines(table, "Tea", "Milk", "Rice", "Salt")
+
+
+async def test_acts_on_rows_of_groups_are_undone(table: Table) -> None:
+    await grouped(table, [{"field": "state"}])
+    page = table.page
+    await lines(table, *BY_STATE, *WITHOUT)
+    for row in (0, 2):
+        await table.choose(row, "title")
+        await table.key(" ", SHIFT)
+    await page.click(".picked-bar .danger")
+    rest = ["▾ State: Open 1 record", "Rice", *WITHOUT]
+    await lines(table, *rest)
+    await table.key("z", CONTROL)
+    await lines(table, *BY_STATE, *WITHOUT)
+    # All rows into one group, also those of a folded one.
+    await table.choose(0, "state")
+    for _ in range(3):
+        await table.key("ArrowDown", SHIFT)
+    await table.clip(text="Done")
+    await lines(table, "▾ State: Done 4 records", "Tea", "Rice", "Milk", "Salt")
+    await table.saved()
+    await page.click(head('/"done"'))
+    await lines(table, "▸ State: Done 4 records")
+    await page.evaluate("document.querySelector('.sheet').focus()")
+    await table.key("z", CONTROL)
+    await lines(table, "▾ State: Open 2 records", "Tea", "Rice", *BY_STATE[3:], *WITHOUT)
+    # What is in a folded group is not selected, and is found once it is expanded.
+    await table.choose(0, "title")
+    await table.key(" ", SHIFT)
+    await page.click(OPEN)
+    await page.until("document.querySelector('.picked-bar') === null")
+    await table.choose(0, "title")
+    await table.key("f", CONTROL)
+    await page.until("document.querySelector('.find-bar input') !== null")
+    await table.type("Salt")
+    await table.key("Enter")
+    await page.until(f"{ACTIVE} === 'cell-1-0'")
+    assert "in loaded records" in await page.text(".find-bar")
+
+
 KINDS: list[Json] = [
     {"label": "Note", "kind": "text"},
     {"label": "Price", "kind": "number"},

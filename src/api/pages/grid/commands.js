@@ -243,7 +243,7 @@ export class Table {
     try {
       const { list, state, division } = this.records;
       const end = division.stretch(range.top)[1] + 1;
-      const planned = await plan({ cells, range, columns: this.columns.value, records: list.slice(0, end), names: this.names, call: this.store.call, canAdd: state.isDone && end === list.length });
+      const planned = await plan({ cells, range, columns: this.columns.value, records: list.slice(0, end), names: this.names, call: this.store.call, canAdd: state.isDone && end === list.length, numberOf: (row) => division.numberOf(row) });
       if (planned.misfits.length > 0) this.page.paste = { plan: planned, range };
       else await this.applyPaste(planned);
     } catch (error) {
@@ -318,7 +318,10 @@ export class Table {
 
   async addAt(at, data) {
     const act = await this.run(() => this.edits.add([{ data, relations: {} }], at));
-    if (act) this.select(this.records.at(act.created[0]), 0);
+    if (!act) return this.focus();
+    const row = this.records.at(act.created[0]);
+    if (row < 0) this.say("Added a record to a collapsed group");
+    else this.select(row, 0);
     this.focus();
   }
 
@@ -326,39 +329,6 @@ export class Table {
   sharedAt(row) {
     const group = this.records.division.partOf(row)?.group;
     return { ...this.shared, ...(group && row >= 0 ? valuesOf(this, group) : {}) };
-  }
-
-  /* Groups. */
-
-  addTo(group) {
-    if (this.records.division.folded.has(group.path)) this.fold(group, false);
-    const part = this.records.division.parts.find((one) => one.group === group && !one.isHead);
-    return this.addAt(part ? part.first + part.length : 0, { ...this.shared, ...valuesOf(this, group) });
-  }
-
-  fold(group, isFolded) {
-    const { division } = this.records;
-    if (division.folded.has(group.path) === isFolded) return;
-    for (const { id } of isFolded ? division.rowsIn(group) : []) this.checked.delete(id);
-    this.records.fold([group], isFolded);
-    this.keepFolded(division.folded);
-  }
-
-  foldAll(isFolded) {
-    const { division } = this.records;
-    this.checked.clear();
-    this.records.fold(division.heads, isFolded);
-    this.keepFolded(division.folded);
-  }
-
-  /** Count anew: what one looks at stays where it is. */
-  async recount() {
-    const { records } = this;
-    const id = records.list[this.firstSeen()]?.id;
-    const before = records.division.lineOf(records.at(id));
-    await records.count();
-    const at = records.at(id);
-    if (at >= 0) this.keepPlace(records.division.lineOf(at) - before);
   }
 
   /** The values that the filter asks of all records: a new one has them, and stays in sight. */
@@ -469,7 +439,7 @@ export class Table {
   }
 
   hide(field) { this.arrange({ order: this.layout.order.filter((key) => key !== field.key) }, `Hide ${field.label}`); }
-  show(field) { this.arrange({ order: [...this.layout.order, field.key] }, `Show ${field.label}`); }
+  show(field) { return this.arrange({ order: [...this.layout.order, field.key] }, `Show ${field.label}`); }
   freeze(count) { this.arrange({ frozen: count }, "Freeze columns"); }
 
   sortOf(field) { return this.records.query.sorts?.find((one) => one.field === field.key)?.direction ?? this.page.sort?.[field.key] ?? null; }

@@ -2,7 +2,7 @@
 // A table without groups is one group without a head.
 
 const MOST_TEXT = 100;
-/** Groups whose records are read together: a filter has 64 conditions, also those of the view. */
+/** Conditions of groups that are read together: a filter has 64, also those of the view. */
 const TOGETHER = 16;
 /** Forms with one value. A record whose field holds several would stand in several places. */
 const SINGLE = new Set(["text", "number", "boolean", "day", "moment", "time", "option", "user"]);
@@ -218,6 +218,9 @@ export class Division {
     return part ? part.top + index - part.first : index;
   }
 
+  /** The number of a row in its group. */
+  numberOf(index) { return index - (this.partOf(index)?.first ?? 0) + 1; }
+
   /** What a line shows: the head of a `group`, the row of an `index`, or neither where a row is not read. */
   at(line) {
     if (line < 0 || line >= this.lines) return null;
@@ -259,7 +262,7 @@ export class Division {
     for (const { group: next, isHead } of this.parts.slice(start + 1)) {
       if (isHead || next.isDone) continue;
       sum += next.count;
-      if (group.cursor || next.cursor || sum > most || few.length === TOGETHER) break;
+      if (group.cursor || next.cursor || sum > most || (few.length + 1) * this.levels.length > TOGETHER) break;
       few.push(next);
     }
     return few;

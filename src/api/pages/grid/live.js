@@ -2,6 +2,7 @@
 // are in sight.
 
 import { followDatabase } from "/pages/feed.js";
+import { recount } from "./heads.js";
 
 const MOST = 100;
 const SETTLED = 150;
@@ -28,7 +29,7 @@ export function followRecords(table, place, { read, revisions, fieldsChanged }) 
     await look();
     // An edit takes records out of a filter or a group, and into it.
     const isElsewhere = table.isFiltered || records.division.isDivided;
-    if ((change.isCounted || (isElsewhere && change.ids.size > 0)) && edits.state.saving === 0) await table.recount();
+    if ((change.isCounted || (isElsewhere && change.ids.size > 0)) && edits.state.saving === 0) await recount(table);
   }
 
   async function look() {

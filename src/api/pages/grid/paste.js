@@ -53,7 +53,7 @@ function related(field, text, ids, names) {
  * The effect of a paste: `changes` of records that are there, `creations` of new ones below the last
  * row, and `misfits`, which have a reason.
  */
-export async function plan({ cells, range, columns, records, names, call, canAdd }) {
+export async function plan({ cells, range, columns, records, names, call, canAdd, numberOf }) {
   const table = spread(cells, range);
   const lookups = new Map();
   const outcomes = table.map((row, down) => row.map((cell, across) => {
@@ -80,7 +80,7 @@ export async function plan({ cells, range, columns, records, names, call, canAdd
       const { field, text } = outcome;
       const settled = outcome.lookup === undefined ? outcome : related(field, outcome.lookup, titles.get(field.key), names);
       if (settled.problem || (!record && !canAdd)) {
-        misfits.push({ row: range.top + down + 1, field: field?.label ?? `Column ${across + 1}`, text: text ?? table[down][across].text, problem: settled.problem ?? "There is no record for this row." });
+        misfits.push({ row: numberOf(range.top + down), field: field?.label ?? `Column ${across + 1}`, text: text ?? table[down][across].text, problem: settled.problem ?? "There is no record for this row." });
       } else if (record) changes.push({ id: record.id, key: field.key, before: valueOf(record, field), after: settled.value, text });
       else if (text !== "") {
         creation[field.kind === "relation" ? "relations" : "data"][field.key] = settled.value;

@@ -233,7 +233,7 @@ export const Sheet = {
       const record = records.list[index];
       const line = records.division.lineOf(index);
       return h(Row, {
-        key: record.id, table, record, index, line, number: index - records.division.partOf(index).first + 1, columns: table.columns.value, lefts: lefts.value, top: line * ROW, touched: touchedOf(index), isChecked: table.checked.has(record.id),
+        key: record.id, table, record, index, line, number: records.division.numberOf(index), columns: table.columns.value, lefts: lefts.value, top: line * ROW, touched: touchedOf(index), isChecked: table.checked.has(record.id),
       });
     }
 
@@ -248,7 +248,7 @@ export const Sheet = {
         seen.add(group?.path ?? index);
         if (group) drawn.push(groupHead(table, group, line, line * ROW));
         else if (index !== undefined) drawn.push(row(index));
-        else if (!isUnread) drawn.push(h("p", { key: `unread ${line}`, class: "unread quiet", style: { top: `${line * ROW}px` } }, "Loading…"));
+        else if (!isUnread) drawn.push(h("p", { key: `unread ${line}`, class: "unread quiet", "aria-hidden": "true", style: { top: `${line * ROW}px` } }, "Loading…"));
         isUnread = !group && index === undefined;
       };
       for (let line = first; line < last; line += 1) draw(line);

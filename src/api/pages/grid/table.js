@@ -3,11 +3,12 @@
 import { namesOf } from "/pages/canvas/names.js";
 import { act, overview, Refused, uploaded } from "/pages/client.js";
 import { FindBar } from "/pages/find-bar.js";
-import { answered, facts, fieldsByKey, history } from "/pages/views/store.js";
+import { answered, facts, fieldsByKey, history, readFacts } from "/pages/views/store.js";
 import { loadPeople } from "/pages/views/values.js";
 import { countOf, Table } from "./commands.js";
 import { FieldPanel } from "./fields.js";
 import { divides, Level } from "./groups.js";
+import { foldAll } from "./heads.js";
 import { isElsewhere } from "./history.js";
 import { followRecords } from "./live.js";
 import { BesidePanel, BulkDialog } from "./panels.js";
@@ -182,7 +183,7 @@ const FoldAll = {
   setup: ({ table }) => () => {
     const { rows, division } = table.records;
     const isFolded = rows.value && division.root.groups.every((one) => division.folded.has(one.path));
-    return button(isFolded ? "Expand groups" : "Collapse groups", () => table.foldAll(!isFolded), { class: "button small fold-all" });
+    return button(isFolded ? "Expand groups" : "Collapse groups", () => foldAll(table, !isFolded), { class: "button small fold-all" });
   },
 };
 
@@ -289,7 +290,15 @@ async function start() {
   history.say = (text, isFault) => table.say(text, isFault);
   createApp(App, { table }).mount(root);
   const beside = (name) => (ids) => overview(`/workspaces/${workspace}/databases/${databaseId}/${name}?ids=${ids.join(",")}`);
-  followRecords(table, { workspaceId: workspace, databaseId }, { read: beside("current"), revisions: beside("revisions"), fieldsChanged: () => store.readFields() });
+  /** Groups by a field that is deleted or converted are those of the view as it is now. */
+  const fieldsChanged = async () => {
+    await store.readFields();
+    const isSame = ({ field }) => store.fields.some((one) => one.key === field.key && one.kind === field.kind);
+    if (source.division.levels.every(isSame)) return;
+    await readFacts();
+    await table.takeView(facts.view);
+  };
+  followRecords(table, { workspaceId: workspace, databaseId }, { read: beside("current"), revisions: beside("revisions"), fieldsChanged });
   document.addEventListener("viewchange", ({ detail }) => table.takeView(detail));
   root.dataset.ready = "true";
 }

@@ -1,5 +1,6 @@
 // The bar above the records: views as tabs, and what the chosen one filters, sorts, groups and shows.
 
+import { divides } from "/pages/grid/groups.js";
 import { Colors } from "./colors.js";
 import { addressOf, button, fieldChoices, icon, Modal, Panel, removeButton, select } from "./controls.js";
 import { countOf, faultsAt, FilterBuilder, isComplete } from "./filters.js";
@@ -144,6 +145,7 @@ function groupsPanel(draft) {
   return [
     level(0),
     levels.length > 0 ? level(1) : null,
+    levels.some((one) => fieldsByKey.has(one.field) && !divides(fieldsByKey.get(one.field))) ? h("p", { class: "quiet" }, "Fields with several values are counted. They don’t divide rows.") : null,
     h("h3", null, "Summaries"),
     ...aggregates.map((one, index) => h("div", { class: "panel-row", key: `sum ${index}` }, [
       ...aggregateControls(`Summary ${index + 1}`, one, (next) => sum(aggregates.with(index, next))),
