@@ -243,6 +243,21 @@ async def test_fields_are_added_renamed_and_arranged_in_the_view(table: Table) -
     await page.until("document.querySelector('[data-head=\"4\"]').innerText === 'Weight'")
 
 
+async def test_hidden_values_are_shown_and_copied(table: Table) -> None:
+    fields: list[Json] = [{"key": "title"}, {"key": "state"}, {"key": "price", "visible": False}]
+    body = {"label": "Short", "kind": "table", "manifest": {"fields": fields}}
+    view = await table.person.call("POST", f"{table.path}/views", body)
+    await table.open(f"?view={view['id']}")
+    await table.choose(3, "title")
+    await table.key(" ", SHIFT)
+    await press(table.page, "Duplicate")
+    await count(table, 7)
+    assert [one["data"]["price"] for one in await listed(table)].count(3) == 2
+    await table.page.click(".hidden-fields summary")
+    await press(table.page, "Show Price", ".hidden-fields")
+    await table.shows(2, "price", "2")
+
+
 async def test_a_viewer_sees_no_controls(page: Page, server: Server, space: Space) -> None:
     table = await table_of(page, server, space, FIELDS, ROWS)
     user_id, _ = await space.member(Role.VIEWER)

@@ -56,9 +56,15 @@ export async function recount(table) {
 const takesRecords = (table, group) => table.store.canWrite && !group.groups && table.records.division.levels.every(({ field }) => isWritten(field));
 
 /** The figures of a field among summaries, in words. */
-export function summaryOf(aggregates, figures, field) {
+function summaryOf(aggregates, figures, field) {
   return aggregates.filter((one) => one.field === field.key && figures[nameIn(one)] != null)
     .map((one) => `${aggregateName(one.op)} ${figure(one, figures[nameIn(one)])}`).join(" · ");
+}
+
+/** A cell with the figures of a field; its title has what is cut off. */
+export function figureCell(aggregates, figures, field, more) {
+  const text = summaryOf(aggregates, figures, field);
+  return h("div", { key: field.key, class: "group-figure", role: "gridcell", title: text || undefined, ...more }, text);
 }
 
 export function groupHead(table, group, line, top) {
@@ -89,6 +95,6 @@ export function groupHead(table, group, line, top) {
       ]),
       takesRecords(table, group) ? h("button", { type: "button", class: "add-to", tabindex: -1, "aria-label": `Add a record to ${name}`, title: "Add record", onClick: () => addTo(table, group) }, "+") : null,
     ]),
-    table.columns.value.slice(1).map((column, at) => h("div", { key: column.key, class: "group-figure", role: "gridcell", "aria-colindex": at + 3 }, summaryOf(grouping.aggregates, group.figures, column))),
+    table.columns.value.slice(1).map((column, at) => figureCell(grouping.aggregates, group.figures, column, { "aria-colindex": at + 3 })),
   ]);
 }

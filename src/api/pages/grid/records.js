@@ -17,12 +17,12 @@ const both = (one, other) => (one && other ? { and: [one, other] } : one ?? othe
 
 /**
  * `state` has the `total`, whether it `isLoading`, whether all `isDone`, and a `problem`; and `isCut` where there
- * are too many groups to divide the rows. `grouping` has the levels of a division, the paths that are folded, the
- * summaries, and the fields that records have, where these are not all.
+ * are too many groups to divide the rows. `grouping` has the levels of a division, the paths that are folded, and
+ * the summaries. `fields` gives the keys of all fields: copies have the hidden ones, too.
  */
 export class Records {
-  constructor({ call, databaseId, query, names, grouping = {} }) {
-    Object.assign(this, { call, path: `/v1/databases/${databaseId}/records`, query, names, grouping });
+  constructor({ call, databaseId, query, names, grouping = {}, fields }) {
+    Object.assign(this, { call, path: `/v1/databases/${databaseId}/records`, query, names, grouping, fields });
     this.rows = shallowRef([]);
     this.state = shallowReactive({ total: null, isLoading: false, isDone: false, problem: "", totals: {}, isCut: false });
     this.places = new Map();
@@ -51,8 +51,7 @@ export class Records {
   }
 
   ask(body) {
-    const { fields } = this.grouping;
-    return this.call("POST", `${this.path}/query`, { ...this.query, ...(fields ? { fields } : {}), limit: WINDOW, ...body });
+    return this.call("POST", `${this.path}/query`, { ...this.query, fields: this.fields?.(), limit: WINDOW, ...body });
   }
 
   /** A division that takes the place of the shown one once its first window is there. */

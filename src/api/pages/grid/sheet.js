@@ -3,7 +3,7 @@
 import { Row } from "./cells.js";
 import { ColumnHead, NewField } from "./columns.js";
 import { countOf } from "./commands.js";
-import { groupHead, summaryOf } from "./heads.js";
+import { figureCell, groupHead } from "./heads.js";
 
 const { computed, h, nextTick, onBeforeUnmount, onMounted, ref, watch } = Vue;
 
@@ -290,7 +290,7 @@ export const Sheet = {
         ])),
         h("div", { class: "sheet-body", role: "rowgroup", style: { height: `${records.division.lines * ROW}px` } }, rows),
         Object.keys(totals).length > 0 ? h("div", { class: "sheet-totals", role: "rowgroup" }, h("div", { class: "head-row", role: "row" }, [
-          h("div", { class: "gutter frozen", role: "gridcell" }), columns.map((field, at) => h("div", { class: ["group-figure", { frozen: at < lefts.value.length }], key: field.key, role: "gridcell", "aria-colindex": at + 2, style: at < lefts.value.length ? { left: `${lefts.value[at]}px` } : undefined }, summaryOf(summaries, totals, field))),
+          h("div", { class: "gutter frozen", role: "gridcell" }), columns.map((field, at) => figureCell(summaries, totals, field, { "aria-colindex": at + 2, class: ["group-figure", { frozen: at < lefts.value.length }], style: at < lefts.value.length ? { left: `${lefts.value[at]}px` } : undefined })),
         ])) : null,
       ]);
     };

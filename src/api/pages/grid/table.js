@@ -134,11 +134,7 @@ function groupingOf(view) {
   const fields = groupBy.map((one) => fieldsByKey.get(one.field));
   if (groupBy.length === 0 || !fields.every((field) => field && divides(field))) return { aggregates };
   if (fields.some((field) => field.form === "user")) loadPeople();
-  const shown = (manifest.fields ?? []).filter((one) => one.visible !== false && fieldsByKey.has(one.key)).map((one) => one.key);
-  return {
-    aggregates, groupBy, levels: groupBy.map((one, depth) => new Level(fields[depth], one, { valueOf, zone: ZONE })), folded: foldedGroups(),
-    fields: shown.length > 0 ? [...new Set([...shown, ...groupBy.map((one) => one.field)])] : undefined,
-  };
+  return { aggregates, groupBy, levels: groupBy.map((one, depth) => new Level(fields[depth], one, { valueOf, zone: ZONE })), folded: foldedGroups() };
 }
 
 const button = (label, onClick, more = {}) => h("button", { type: "button", class: "button small", onClick, ...more }, label);
@@ -277,7 +273,7 @@ const App = {
 
 async function start() {
   const names = new Names();
-  const source = new Records({ call, databaseId, query: { ...query, timezone: ZONE }, names, grouping: groupingOf(facts.view) });
+  const source = new Records({ call, databaseId, query: { ...query, timezone: ZONE }, names, grouping: groupingOf(facts.view), fields: () => facts.fields.map((one) => one.key) });
   const [database, members] = await Promise.all([overview(`${at}/databases/${databaseId}`), namesOf({ workspaceId: workspace, automationId: "" }).members(), source.more()]);
   for (const one of members) names.people.set(one.id, one);
   const store = storeOf(database, source);
