@@ -14,6 +14,7 @@ from starlette.responses import Response
 from api.kernel.routing import ApiRequest
 from models.core.base import Input
 from models.core.problems import place, refusal, sentence
+from models.workspace.impact.deletions import InUseError
 from runtime.errors import ConflictError, Detail, PlatformError, ValidationError
 
 T = TypeVar("T")
@@ -76,6 +77,9 @@ async def attempt(request: ApiRequest, step: Callable[[], Awaitable[T]]) -> T | 
     try:
         async with request.work.savepoint():
             return await step()
+    except InUseError:
+        # Its page asks whether to delete anyway.
+        raise
     except (ValidationError, ConflictError) as error:
         return error
 

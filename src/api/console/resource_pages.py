@@ -26,6 +26,7 @@ from api.console.rendering import Shell, page, see_other, shell_of
 from api.console.words import plain, queried, sentence_case
 from api.console.workspace.settings import Notice, frame_of
 from api.kernel.awaited_work import Deferred
+from api.kernel.deletions import FORCE
 from api.kernel.operation import Access, Endpoint
 from api.kernel.routing import ApiRequest, Cursor, Router, route_of
 from models.core.base import JsonObject
@@ -163,7 +164,7 @@ class Resource:
         async def listed(
             request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
         ) -> Response:
-            answer = await _called(self.listing, request, limit=_PAGE, cursor=cursor)
+            answer = await called(self.listing, request, limit=_PAGE, cursor=cursor)
             shell = await shell_of(request)
             return await self._page(
                 request,
@@ -193,7 +194,7 @@ class Resource:
         async def create(request: ApiRequest, body: Fields) -> Response:
             controls = await self._controls(request, None)
             values = values_of(controls, body.texts, {}) | await self._more(request, body, None)
-            made = await _called(self.creating, request, read_as(_shape(self.creating), values))
+            made = await called(self.creating, request, read_as(_shape(self.creating), values))
             return await self._led(request, Notice.ADDED, made)
 
         return create
@@ -227,18 +228,18 @@ class Resource:
             }
             if update:
                 wanted = read_as(_shape(self.updating), update)
-                await _called(self.updating, request, wanted, **preconditions)
+                await called(self.updating, request, wanted, **preconditions)
             for key, value in moves.items():
                 operation = self.moving[key]
-                await _called(operation, request, read_as(_shape(operation), {key: value}))
+                await called(operation, request, read_as(_shape(operation), {key: value}))
             return await self._led(request, Notice.SAVED, row)
 
         return submit
 
     def _delete(self) -> Endpoint:
-        async def delete(request: ApiRequest) -> Response:
+        async def delete(request: ApiRequest, form: Fields) -> Response:
             assert self.deleting is not None, "a resource that stays has no such form"
-            await _called(self.deleting, request)
+            await called(self.deleting, request, **forced(self.deleting, form))
             return see_other(queried(_path(request, self.at), notice=Notice.REMOVED))
 
         return delete
@@ -314,9 +315,9 @@ class Resource:
     async def _stored(self, request: ApiRequest) -> Stored:
         """The one of the path. Raises NotFoundError."""
         if self.reading is not None:
-            return await _called(self.reading, request)
+            return await called(self.reading, request)
         wanted = request.path_params[self.parameter]
-        answer = await _called(self.listing, request)
+        answer = await called(self.listing, request)
         for one in _rows_of(answer):
             if self.key_of(one) == wanted:
                 return one
@@ -355,7 +356,7 @@ def act(  # the parts of a declaration
         if route_of(operation).operation.body is not None:
             filled = {key: text for key, text in form.texts.items() if text}
             wanted = read_as(_shape(operation), {**filled, **(body or {})})
-        answer = await _called(operation, request, wanted)
+        answer = await called(operation, request, wanted, **forced(operation, form))
         values = {"workspaceId": request.workspace_id, **request.path_params, "answer": answer}
         leads_to = queried(then.format_map(values), notice=notice)
         return done(request, message, leads_to) if message else see_other(leads_to)
@@ -375,7 +376,7 @@ def _declare(  # the parts of a declaration
     router.add(method, path, handler, access=access, errors=[*route.errors, ConflictError])
 
 
-async def _called(
+async def called(
     endpoint: Endpoint, request: ApiRequest, body: object = None, **values: object
 ) -> Stored:
     """The data that an operation answers to this body and these values of its query.
@@ -389,6 +390,12 @@ async def _called(
         values[operation.body.name] = body
     answer = await operation.endpoint(**values)
     return None if isinstance(answer, Deferred) else answer.data
+
+
+def forced(endpoint: Endpoint, form: Fields) -> Mapping[str, object]:
+    """The `force` of a deletion: true once the person was shown what it breaks."""
+    takes = FORCE in route_of(endpoint).operation.query
+    return {FORCE: form.texts.get(FORCE) == "true"} if takes else {}
 
 
 def _shape(operation: Endpoint) -> type[BaseModel]:

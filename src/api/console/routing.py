@@ -10,6 +10,7 @@ from api.console.rendering import bare, is_htmx, local_path, see_other, toast
 from api.kernel.browsers import is_safe, session_token
 from api.kernel.request import ApiRequest
 from api.kernel.routing import Router
+from models.workspace.impact.deletions import InUseError
 from runtime.errors import PlatformError, UnauthorizedError, UnsupportedError, ValidationError
 
 
@@ -45,6 +46,7 @@ def refuse(request: ApiRequest, refusal: PlatformError) -> Response:
         message=refusal.message,
         advice=refusal.advice,
         details=refusal.details if isinstance(refusal, ValidationError) else [],
+        broken=refusal.details if isinstance(refusal, InUseError) else None,
         path=request.url.path,
         fields=_sent_fields(request),
         token="" if request.cookie is None else _token(request),

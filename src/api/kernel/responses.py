@@ -3,7 +3,7 @@
 import json
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from models.workspace.impact.deletions import BrokenPlaces, InUseError
 from runtime import errors
 from runtime.object_store import has_no_room
 from runtime.observability.logs import describe
@@ -62,6 +63,19 @@ class ValidationErrorBody(ErrorBody):
     details: list[ErrorDetail]
 
 
+class InUseErrorBody(ErrorBody):
+    """The body of the refusal of a deletion, with what it would break."""
+
+    details: BrokenPlaces
+
+
+BODIES: Mapping[type[errors.PlatformError], type[ErrorBody]] = {
+    errors.ValidationError: ValidationErrorBody,
+    InUseError: InUseErrorBody,
+}
+"""The bodies of errors that say more than others; their subclasses have the same."""
+
+
 def error_response(error: errors.PlatformError) -> Response:
     """The answer that tells this refusal."""
     body: dict[str, Any] = {
@@ -74,6 +88,8 @@ def error_response(error: errors.PlatformError) -> Response:
         body["details"] = [
             {"path": detail.path, "message": detail.message} for detail in error.details
         ]
+    if isinstance(error, InUseError):
+        body["details"] = error.details.model_dump(mode="json", by_alias=True)
     return Response(
         json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"),
         status_code=error.status,

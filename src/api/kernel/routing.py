@@ -27,6 +27,7 @@ from typing import Required, TypedDict, TypeVar, Unpack, cast, get_args, get_ori
 
 from pydantic.alias_generators import to_camel
 
+from api.kernel.deletions import Deletes, guarded
 from api.kernel.operation import (
     Access,
     Endpoint,
@@ -50,6 +51,7 @@ from api.kernel.responses import Data
 from models.core.base import Id
 from models.core.openapi import Deprecated
 from models.core.pagination import DEFAULT_LIMIT, Page, PageRequest
+from models.workspace.impact.deletions import InUseError
 from runtime.errors import PlatformError
 
 __all__ = [
@@ -57,6 +59,7 @@ __all__ = [
     "ApiRequest",
     "Cursor",
     "Data",
+    "Deletes",
     "Flag",
     "IfUnchanged",
     "IfVersion",
@@ -102,7 +105,8 @@ class Options(TypedDict, total=False):
     `errors` are refusals besides the ones of every operation. `batch` allows the body of a batch.
     `media_type` is for an endpoint that answers a Response. `statuses` are successes besides
     `status_code`, and `headers` names of headers that the endpoint reads. Pages are not documented.
-    `calls` is the command or query that the operation passes on to.
+    `calls` is the command or query that the operation passes on to. `deletes` is the thing that a
+    DELETE deletes, where others may name it.
     """
 
     access: Required[Access]
@@ -115,6 +119,7 @@ class Options(TypedDict, total=False):
     headers: Sequence[str]
     deprecated: Deprecated | None
     calls: Endpoint | None
+    deletes: Deletes | None
 
 
 class Router:
@@ -172,11 +177,15 @@ class Router:
         headers: Sequence[str] = (),
         deprecated: Deprecated | None = None,
         calls: Endpoint | None = None,
+        deletes: Deletes | None = None,
     ) -> None:
         """Declare one operation; `Options` says what its parts mean."""
         in_path = tuple(_PARAMETER.findall(path))
+        called = endpoint if calls is None else _bound(endpoint, calls, in_path)
+        if deletes is not None:
+            called, errors = guarded(called, deletes, in_path[-1]), [*errors, InUseError]
         operation = describe_operation(
-            endpoint if calls is None else _bound(endpoint, calls, in_path),
+            called,
             access=access,
             status=status_code,
             parameters=in_path,

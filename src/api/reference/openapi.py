@@ -17,7 +17,7 @@ from api.dry_runs import DryRunUnsupportedError, ProposalUnsupportedError, is_pr
 from api.kernel.operation import Endpoint, Operation, spread, wire_name
 from api.kernel.request import WAIT_SECONDS
 from api.kernel.response_headers import HEADERS, of_refusals, of_success
-from api.kernel.responses import ErrorBody, ValidationErrorBody
+from api.kernel.responses import BODIES, ErrorBody
 from api.kernel.routing import Route
 from api.kernel.uploads import NAME_HEADER
 from models.core.idempotency import HEADER, MAX_LENGTH
@@ -478,7 +478,7 @@ def _name(refusal: Refusal) -> str:
 
 
 def _one(refusal: Refusal) -> dict[str, Any]:
-    body = ValidationErrorBody if issubclass(refusal, errors.ValidationError) else ErrorBody
+    body = next((shape for one, shape in BODIES.items() if issubclass(refusal, one)), ErrorBody)
     parts = _components_of(body)
     schema = parts.pop(body.__name__)
     fixed = {"_tag": refusal.tag, "error": refusal.code, "status": refusal.status}

@@ -138,7 +138,7 @@ async def test_a_disabled_action_is_refused_and_a_deleted_one_is_gone(desk: Desk
     await desk.furnish({})
     read(await desk.client.patch(desk.action, json={"enabled": False}))
     assert refused(await desk.press()) == (400, "validation_error")
-    read(await desk.client.delete(desk.action))
+    read(await desk.client.delete(desk.action, params={"force": "true"}))
     assert refused(await desk.press()) == (404, "not_found")
 
 

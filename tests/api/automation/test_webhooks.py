@@ -389,7 +389,7 @@ async def test_a_secret_of_the_workspace_verifies_what_its_sender_signs(
     headers = {**JSON, **signed(theirs, BODY)}
     assert (await stranger.post(path, content=BODY, headers=headers)).status_code == 202
     assert refusal(await send(stranger, made)) == (401, "unauthorized")
-    await client.delete(f"{space.path}/secrets/SENDER")
+    await client.delete(f"{space.path}/secrets/SENDER", params={"force": "true"})
     headers = {**JSON, **signed(theirs, BODY)}
     refused = await stranger.post(path, content=BODY, headers=headers)
     assert refusal(refused) == (401, "unauthorized")

@@ -1,6 +1,6 @@
-"""Edits and copies of definitions beside a rename of the field that they name.
+"""Edits and copies of definitions beside a rename or a deletion of the field that they name.
 
-Each test leaves the transaction of an edit open, and renames the field over HTTP meanwhile.
+Each test leaves the transaction of an edit open, and changes the field over HTTP meanwhile.
 """
 
 import asyncio
@@ -198,6 +198,21 @@ async def test_an_edit_beside_a_rename_gets_the_new_key(setting: Setting, edit: 
     kept = json.dumps(read(await setting.client.get(path)))
     assert '"cost"' in kept
     assert '"price"' not in kept
+
+
+@pytest.mark.parametrize("edit", [edit_action, edit_source, edit_dashboard])
+async def test_an_edit_beside_a_deletion_keeps_the_field(setting: Setting, edit: Any) -> None:
+    write, path = await edit(setting)
+    field = f"/v1/databases/{setting.table}/fields/{setting.field_id}"
+    async with setting.database.transaction() as work:
+        await write(work)
+        deleting = asyncio.create_task(setting.client.delete(field))
+        await begun(setting.database, deleting, work)
+        await work.commit()
+        refused = await deleting
+        await work.begin()
+    assert (refused.status_code, refused.json()["error"]) == (409, "in_use")
+    assert '"price"' in json.dumps(read(await setting.client.get(path)))
 
 
 async def rename_within(at: Setting, work: UnitOfWork) -> None:

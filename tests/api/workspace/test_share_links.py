@@ -605,5 +605,5 @@ async def test_a_dashboard_shows_figures_that_its_creator_sees(
         *(None, None),
     ]
     # Its creator no longer sees the database.
-    await client.delete(f"{space.path}/databases/{database['id']}")
+    await client.delete(f"/v1/items/{database['itemId']}")
     assert await figures() == [None] * 4

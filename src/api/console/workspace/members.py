@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.rendering import console_page, home_of, see_other
-from api.console.resource_pages import act
+from api.console.resource_pages import act, called, forced
 from api.console.routing import page_router
 from api.console.workspace import settings
 from api.kernel.routing import ApiRequest, Cursor
@@ -67,10 +67,10 @@ async def change_role(request: ApiRequest, body: Fields) -> Response:
 
 @router.post(f"{MEMBER}/remove", access=settings.changes(Scope.WORKSPACE_READ, resource="user"))
 @redisplays(_members_page)
-async def remove_member_by_form(request: ApiRequest) -> Response:
+async def remove_member_by_form(request: ApiRequest, body: Fields) -> Response:
     """Remove a member, or leave."""
     user_id = request.ids["userId"]
-    await members.remove_member(request.work, request.actor, user_id)
+    await called(api.remove_member, request, **forced(api.remove_member, body))
     if user_id == request.actor.user_id:
         return see_other("/")
     return settings.led_to(request, "members", notice=settings.Notice.REMOVED)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from api.kernel.awaited_work import Poll
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WaitSeconds
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Deletes, Limit, Router, WaitSeconds
 from api.run_events import temporal_link
 from models.automation.action_runs import store as action_runs
 from models.automation.action_runs.store import ActionRunDetail, RunAction
@@ -12,6 +12,7 @@ from models.automation.actions.rules import ActionDetail, CreateAction
 from models.automation.buttons import press_button
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
+from models.core.references.rules import SubjectKind
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError
 
@@ -60,7 +61,7 @@ async def update_action() -> None:
     """
 
 
-@router.delete(ACTION, access=WRITE, calls=store.delete_action)
+@router.delete(ACTION, access=WRITE, calls=store.delete_action, deletes=Deletes(SubjectKind.ACTION))
 async def delete_action() -> None:
     """Put an action into the trash with its item, for 30 days."""
 

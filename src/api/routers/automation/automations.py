@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
-from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.kernel.routing import Access, ApiRequest, Data, Deletes, Router
 from models.automation import circuit_breakers
 from models.automation.automation_runs import canary_releases
 from models.automation.automations import commands, import_export, queries, shapes
 from models.automation.secrets import store
 from models.core.access.rules import Level, Scope
+from models.core.references.rules import SubjectKind
 from models.workspace.targets import duplication
 from runtime.errors import ConflictError
 
@@ -62,7 +63,12 @@ async def update_automation() -> None:
     """
 
 
-@router.delete(AUTOMATION, access=WRITE, calls=commands.delete_automation)
+@router.delete(
+    AUTOMATION,
+    access=WRITE,
+    calls=commands.delete_automation,
+    deletes=Deletes(SubjectKind.AUTOMATION),
+)
 async def delete_automation() -> None:
     """Put an automation into the trash with its item, for 30 days; open runs continue."""
 
@@ -244,6 +250,11 @@ async def put_secret() -> None:
     """Create a secret, or replace its value."""
 
 
-@secrets_router.delete(SECRET, access=_WRITE_SECRETS, calls=store.delete_secret)
+@secrets_router.delete(
+    SECRET,
+    access=_WRITE_SECRETS,
+    calls=store.delete_secret,
+    deletes=Deletes(SubjectKind.SECRET),
+)
 async def delete_secret() -> None:
     """Delete a secret; nodes that use it will fail."""

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from api.kernel.browsers import NoSubresourceError, refuse_subresource
 from api.kernel.representations import RangeNotSatisfiableError, download
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Deletes, Flag, Limit, Router
 from models.content.files import commands as file_commands
 from models.content.files import queries as file_queries
 from models.content.files.rules import UNKNOWN_TYPE
@@ -17,6 +17,7 @@ from models.content.items import queries
 from models.content.items.rules import ItemKind
 from models.content.items.shapes import ItemDetail, ItemList, MoveItem, ParentFilter
 from models.core.access.rules import Level, Scope
+from models.core.references.rules import SubjectKind
 from models.data.database_copies.copying import WAIT_SECONDS
 from models.workspace import search as search_queries
 from models.workspace.share_links.content import open_asset
@@ -90,7 +91,12 @@ async def update_item() -> None:
     """
 
 
-@router.delete(ITEM, access=WRITE, calls=commands.delete_item)
+@router.delete(
+    ITEM,
+    access=WRITE,
+    calls=commands.delete_item,
+    deletes=Deletes(SubjectKind.ITEM, forced=True),
+)
 async def delete_item() -> None:
     """Put an item and all below it into the trash, for 30 days.
 
@@ -216,6 +222,7 @@ async def get_file() -> None:
 @files_router.delete(
     f"{_FILES}/{{fileId}}",
     access=Access(scopes=[Scope.FILES_WRITE], resource="file", level=Level.EDIT, idempotent=True),
+    deletes=Deletes(SubjectKind.FILE),
 )
 async def delete_file(request: ApiRequest) -> Data[file_queries.StoredFile]:
     """Put a file in the trash for 30 days, with the item that places it; its URL stops at once."""

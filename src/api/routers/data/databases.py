@@ -7,6 +7,7 @@ from api.kernel import routing
 from api.kernel.limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Level, Scope
+from models.core.references.rules import SubjectKind
 from models.data.database_copies.commands import DuplicateDatabase, accept_copy, copy_outcome
 from models.data.database_copies.copying import WAIT_SECONDS
 from models.data.database_templates import templates
@@ -159,7 +160,12 @@ async def update_database() -> None:
     """
 
 
-@router.delete(DATABASE, access=WRITE, calls=store.delete_database)
+@router.delete(
+    DATABASE,
+    access=WRITE,
+    calls=store.delete_database,
+    deletes=routing.Deletes(SubjectKind.DATABASE),
+)
 async def delete_database() -> None:
     """Put a database into the trash, with everything below its item."""
 
@@ -207,7 +213,11 @@ async def update_field() -> None:
 
 
 @fields_router.delete(
-    FIELD, access=WRITE_FIELD_BY_PAGE, errors=[ConflictError], calls=field_changes.delete_field
+    FIELD,
+    access=WRITE_FIELD_BY_PAGE,
+    errors=[ConflictError],
+    calls=field_changes.delete_field,
+    deletes=routing.Deletes(SubjectKind.FIELD),
 )
 async def delete_field() -> None:
     """Delete a field, with its values and the inverse of a relation.
@@ -306,7 +316,11 @@ async def update_view() -> None:
 
 
 @views_router.delete(
-    VIEW, access=WRITE_VIEWS_BY_PAGE, errors=[ConflictError], calls=view_commands.delete_view
+    VIEW,
+    access=WRITE_VIEWS_BY_PAGE,
+    errors=[ConflictError],
+    calls=view_commands.delete_view,
+    deletes=routing.Deletes(SubjectKind.VIEW),
 )
 async def delete_view() -> None:
     """Delete a view; a database needs at least one shared view."""

@@ -7,9 +7,10 @@ from typing import Annotated
 from pydantic import Field
 from starlette.responses import Response
 
-from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.kernel.routing import Access, ApiRequest, Data, Deletes, Router
 from api.realtime import feeds
 from models.core.access.rules import Scope
+from models.core.references.rules import SubjectKind
 from models.messages.realtime import Ticket, TicketStoreError, UnusableTicketError, mint
 from models.messages.webhook_endpoints import store
 from models.messages.webhook_signing import show_signing_secret
@@ -151,7 +152,12 @@ async def update_webhook_endpoint() -> None:
     """Change an endpoint. Once enabled again, it receives new events only."""
 
 
-@endpoints_router.delete(ENDPOINT, access=WRITE, calls=store.delete_endpoint)
+@endpoints_router.delete(
+    ENDPOINT,
+    access=WRITE,
+    calls=store.delete_endpoint,
+    deletes=Deletes(SubjectKind.WEBHOOK_ENDPOINT),
+)
 async def delete_webhook_endpoint() -> None:
     """Delete an endpoint, and cancel its pending deliveries."""
 

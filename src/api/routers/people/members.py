@@ -1,8 +1,9 @@
 """Operations on members, invitations, API keys, segments and experiments."""
 
-from api.kernel.routing import Access, Router, WholeLimit
+from api.kernel.routing import Access, Deletes, Router, WholeLimit
 from models.content import grants
 from models.core.access.rules import Level, Scope
+from models.core.references.rules import SubjectKind
 from models.people import api_keys, audience_segments, invitations, members
 from models.people.experiments import assignments, commands, queries
 from models.people.invitations import list_invitations as invitations_to
@@ -41,6 +42,7 @@ async def update_member() -> None:
     access=Access(scopes=[Scope.WORKSPACE_READ], resource="user", idempotent=True),
     errors=[ConflictError],
     calls=members.remove_member,
+    deletes=Deletes(SubjectKind.MEMBER),
 )
 async def remove_member() -> None:
     """Remove a member (needs members:manage), or leave the workspace.

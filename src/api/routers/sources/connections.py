@@ -12,6 +12,7 @@ from api.kernel.awaited_work import Then
 from api.pages.assets import shell
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
+from models.core.references.rules import SubjectKind
 from models.sources import provider_calls
 from models.sources.authorizations import store as authorization_commands
 from models.sources.authorizations.rules import CALLBACK
@@ -84,7 +85,12 @@ async def update_connection() -> None:
     """Update a connection; a new `config` needs its credentials again."""
 
 
-@router.delete(CONNECTION, access=WRITE, calls=authorization_commands.disconnect)
+@router.delete(
+    CONNECTION,
+    access=WRITE,
+    calls=authorization_commands.disconnect,
+    deletes=routing.Deletes(SubjectKind.CONNECTION),
+)
 async def delete_connection() -> None:
     """Delete a connection with its credentials; what uses it will fail.
 

@@ -7,11 +7,12 @@ from pydantic import WithJsonSchema
 from starlette.responses import Response
 
 from api.kernel.responses import prefers
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Deletes, IfUnchanged, Limit, Router
 from api.realtime.feeds import EventStream, with_keepalive
 from api.run_events import SourceRunWatch, run_events, temporal_link
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
+from models.core.references.rules import SubjectKind
 from models.sources.data_source_runs import acceptance, overviews, shapes
 from models.sources.data_source_runs import queries as run_queries
 from models.sources.data_source_runs.reversal import accept_reversal
@@ -79,7 +80,7 @@ async def update_data_source(
     return Data(await overviews.detail(request.work, updated))
 
 
-@router.delete(DATA_SOURCE, access=WRITE)
+@router.delete(DATA_SOURCE, access=WRITE, deletes=Deletes(SubjectKind.DATA_SOURCE))
 async def delete_data_source(request: ApiRequest) -> Data[overviews.DataSourceDetail]:
     """Put a data source into the trash with its item, for 30 days; its target stays."""
     data_source_id = request.ids["dataSourceId"]

@@ -1,10 +1,11 @@
 """Mounts of resources: make, list, read, sync, delete; and imports of resources and forms."""
 
 from api.kernel.awaited_work import Poll
-from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.kernel.routing import Access, ApiRequest, Data, Deletes, Router
 from api.routers.sources.connections import CALL_SECONDS, INTEGRATIONS, PROVIDER_ERRORS, RESOURCES
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
+from models.core.references.rules import SubjectKind
 from models.sources.mounts import commands, queries
 from models.sources.mounts.queries import MountedResource, MountResource
 from models.sources.provider_calls import NamedResource
@@ -96,7 +97,7 @@ async def cancel_mount_sync() -> None:
     """Cancel the sync of a mount; what it has mounted stays. Without one nothing changes."""
 
 
-@router.delete(MOUNT, access=WRITE, calls=commands.delete_mount)
+@router.delete(MOUNT, access=WRITE, calls=commands.delete_mount, deletes=Deletes(SubjectKind.ITEM))
 async def delete_mount() -> None:
     """Put a mount into the trash with its item and entries, for 30 days; the provider keeps all."""
 

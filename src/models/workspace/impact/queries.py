@@ -226,7 +226,16 @@ async def impact(work: UnitOfWork, actor: Actor, body: ImpactQuestion) -> Impact
     Raises `DeniedError` without the scope to read such things, `NotFoundError` for one that the
     caller does not see.
     """
-    thing = await _resolved(work, actor, body)
+    scope = _SCOPES[body.kind]
+    if scope not in actor.scopes:
+        raise DeniedError(f"The credential lacks the scope {scope}.")
+    return await impact_of(work, actor, body, await find_thing(work, actor, body))
+
+
+async def impact_of(
+    work: UnitOfWork, actor: Actor, body: ImpactQuestion, thing: Found
+) -> ImpactAnswer:
+    """The places that name a thing that was found, as far as there are any now."""
     sought = thing.sought if body.change is Change.DELETE else thing.sought[:1]
     namings = _places([one for each in sought for one in await namings_of(work, actor, each)])
     places = [_place(one, body.change) for one in namings]
@@ -330,11 +339,8 @@ def breaks(reference: reference_rules.Reference, change: Change) -> bool:
     return not reference.cleared
 
 
-async def _resolved(work: UnitOfWork, actor: Actor, body: ImpactQuestion) -> Found:
-    """The thing that is asked for, and its label."""
-    scope = _SCOPES[body.kind]
-    if scope not in actor.scopes:
-        raise DeniedError(f"The credential lacks the scope {scope}.")
+async def find_thing(work: UnitOfWork, actor: Actor, body: ImpactQuestion) -> Found:
+    """The thing that is asked for, and its label. Raises NotFoundError."""
     if body.id is None:
         return await _secret(work, actor, str(body.key))
     if body.kind in _PLACED:
