@@ -3,6 +3,7 @@
 A cell with an error has no value, and is counted where it fills a field (ADR 0039).
 """
 
+import posixpath
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,11 +54,13 @@ def read_workbook(path: Path, options: ReadOptions) -> table.Table:
         table.refuse(f"The sheet {sheet.name} has no header row where expected.")
     headers = table.headers_of(first and [*_column(first)], window.width)
     numbers = table.RowNumbers()
+    totals = _totals_row(path, sheet.name) if parts and options.range is None else None
 
     def rows() -> Iterator[table.Row]:
         numbers.restart()
         below = enumerate(window.rows(sheet, header), start=window.top + header + 1)
-        return table.bounded(_shown(_cells(below, numbers), window, head))
+        records = (row for row in below if row[0] != totals)
+        return table.bounded(_shown(_cells(records, numbers), window, head))
 
     return table.Table(
         headers,
@@ -66,8 +69,31 @@ def read_workbook(path: Path, options: ReadOptions) -> table.Table:
         sheets=names,
         uncalculated={column - window.left for column in head.uncalculated},
         header_row=header,
+        note=None if totals is None else f"Row {totals} has the totals, and is not read.",
         numbers=numbers,
     )
+
+
+def _totals_row(path: Path, sheet: str) -> int | None:
+    """The row of the totals of the only table of a sheet of an XLSX, counted from 1."""
+    with zipfile.ZipFile(path) as archive:
+        part = workbook_xml.part_of(archive, sheet)
+        if part is None:
+            return None
+        directory, name = posixpath.split(part)
+        relations = f"{directory}/_rels/{name}.rels"
+        parts = [
+            posixpath.normpath(posixpath.join("/", directory, each.get("Target", ""))).lstrip("/")
+            for each in workbook_xml.elements(archive, relations, "Relationship")
+            if each.get("Type", "").endswith("/table")
+        ]
+        if len(parts) != 1:
+            return None
+        found = next(workbook_xml.elements(archive, parts[0], "table"), None)
+    extent = None if found is None else _RANGE.fullmatch(found.get("ref", ""))
+    if found is None or extent is None or found.get("totalsRowCount", "0") == "0":
+        return None
+    return int(extent[4] or extent[2])
 
 
 class _Sheet(Protocol):

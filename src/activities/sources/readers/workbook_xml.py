@@ -87,7 +87,7 @@ def read_head(path: Path, sheet: str) -> SheetHead:
             if part is None:
                 return SheetHead()
             formats = _formats(archive)
-            codes, uncalculated = _used(_elements(archive, part, "row", _SHEET_BYTES), formats)
+            codes, uncalculated = _used(elements(archive, part, "row", _SHEET_BYTES), formats)
             if archive.getinfo(part).file_size > _SHEET_BYTES:
                 _add_later(codes, uncalculated, _pieces(archive, part), formats)
             return _summary(codes, uncalculated)
@@ -95,7 +95,7 @@ def read_head(path: Path, sheet: str) -> SheetHead:
         return SheetHead()
 
 
-def _elements(
+def elements(
     archive: zipfile.ZipFile, part: str, tag: str, most: int = _PART_BYTES
 ) -> Iterator[Element]:
     """The elements of a tag that end within the first bytes of a part."""
@@ -125,12 +125,12 @@ def part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
     relation = next(
         (
             next((id_ for name, id_ in element.items() if name.endswith(_RELATION)), None)
-            for element in _elements(archive, WORKBOOK, "sheet")
+            for element in elements(archive, WORKBOOK, "sheet")
             if element.get("name") == sheet
         ),
         None,
     )
-    for element in _elements(archive, "xl/_rels/workbook.xml.rels", "Relationship"):
+    for element in elements(archive, "xl/_rels/workbook.xml.rels", "Relationship"):
         if element.get("Id") == relation:
             return posixpath.normpath(posixpath.join("/xl", element.get("Target", ""))).lstrip("/")
     return None
@@ -139,9 +139,9 @@ def part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
 def _formats(archive: zipfile.ZipFile) -> Sequence[str]:
     """The format of numbers of each style that a cell may have."""
     written = dict(_BUILT_IN)
-    for each in _elements(archive, "xl/styles.xml", "numFmt"):
+    for each in elements(archive, "xl/styles.xml", "numFmt"):
         written[each.get("numFmtId", "")] = each.get("formatCode", "")
-    styles = next(_elements(archive, "xl/styles.xml", "cellXfs"), None)
+    styles = next(elements(archive, "xl/styles.xml", "cellXfs"), None)
     found = () if styles is None else styles
     return [written.get(each.get("numFmtId", "0"), "General") for each in found]
 
@@ -390,7 +390,7 @@ class _Dates:
     def of(cls, archive: zipfile.ZipFile) -> "_Dates":
         codes = {str(style): code for style, code in enumerate(_formats(archive))}
         forms = {style: form for style, code in codes.items() if (form := shown_by(code))}
-        since = next(_elements(archive, WORKBOOK, "workbookPr"), None)
+        since = next(elements(archive, WORKBOOK, "workbookPr"), None)
         return cls(
             forms,
             {style for style in forms if is_unusual(codes[style])},
