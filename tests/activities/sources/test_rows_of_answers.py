@@ -45,6 +45,7 @@ def read(path: Path, answer: Any, **options: Any) -> tuple[list[dict[str, Any]],
         ({"Links": [BESIDE], "Value": [ROW]}, "$.Value"),
         ({"links": [ROW]}, "$.links"),
         ({"tags": [], "orders": [ROW]}, "$.orders"),
+        ({"features": [], "products": [ROW]}, "$.products"),
     ],
 )
 def test_the_list_of_rows_is_known_among_others(
@@ -104,6 +105,13 @@ def test_an_object_with_more_than_an_error_is_a_row(tmp_path: Path, answer: Any)
     [row], json_path = read(tmp_path / "answer", answer)
     assert json_path is None
     assert row == answer
+
+
+def test_lines_of_objects_name_their_format(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_text('{"n": 1}\n{"n": 2}\n')
+    with pytest.raises(SourceProblem, match="Choose the format ndjson"):
+        open_table([path], ReadOptions(TableFormat.JSON))
 
 
 def offset_pages(visible: Sequence[bool], limit: int) -> Iterator[list[dict[str, Any]]]:

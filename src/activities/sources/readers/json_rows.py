@@ -20,7 +20,13 @@ from models.core.expressions.rules.errors import BindingError, ExpressionLimitEr
 from models.core.expressions.rules.json_paths import matches, read_query
 from models.core.values import InvalidValueError, exact_number
 from models.sources.tabular.rules.cells import Cell, cell
-from models.sources.tabular.rules.options import MAX_COLUMNS, ErrorKind, ReadOptions, TableFormat
+from models.sources.tabular.rules.options import (
+    MAX_COLUMNS,
+    ErrorKind,
+    ReadOptions,
+    TableFormat,
+    format_of_content,
+)
 from runtime.content_types import ContentType
 
 _MARK = "\ufeff"
@@ -61,10 +67,7 @@ _ABOUT_PAGES = frozenset({"meta", "metadata", "page", "pageinfo", "pager", "pagi
 _CURSORS = "cursor hasmore limit next nextpage offset prev previous"
 _NEIGHBOURS = frozenset(_CURSORS.split())
 """The names of members that lead to other pages, in small letters."""
-_LISTS = (
-    "data docs documents elements entries features hits items objects records results rows value"
-    " values"
-)
+_LISTS = "data docs entries hits items records results rows value"
 _USUAL_NAMES = frozenset(_LISTS.split())
 """The names that lists of rows have, in small letters."""
 _OTHER_LISTS = (
@@ -478,6 +481,8 @@ def _parsed(content: bytes | str, what: str) -> JsonValue:
         value: JsonValue = _whole_text(exact)
     except ValueError as error:
         text = content if isinstance(content, str) else content.decode()
+        if format_of_content(text.encode()) is TableFormat.NDJSON:
+            table.refuse(f"{what} has an object in each line. Choose the format ndjson.")
         if text.lstrip(f"{_MARK} \t\r\n").startswith("<"):
             table.refuse(f"{what} is HTML or XML, not JSON. Check its URL and access.")
         table.refuse(f"{what} is not valid JSON: {str(error)[:200]}.")
