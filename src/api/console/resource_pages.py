@@ -26,9 +26,8 @@ from api.console.rendering import Shell, page, see_other, shell_of
 from api.console.words import plain, queried, sentence_case
 from api.console.workspace.settings import Notice, frame_of
 from api.kernel.awaited_work import Deferred
-from api.kernel.deletions import FORCE
 from api.kernel.operation import Access, Endpoint
-from api.kernel.routing import ApiRequest, Cursor, Router, route_of
+from api.kernel.routing import FORCE, ApiRequest, Cursor, Router, route_of
 from models.core.base import JsonObject
 from models.core.values import read_moment
 from runtime.errors import ConflictError, NotFoundError

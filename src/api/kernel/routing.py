@@ -19,7 +19,7 @@ What only passes on what the request has is declared by `calls`, and has no body
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import Parameter
 from operator import attrgetter
@@ -27,7 +27,6 @@ from typing import Required, TypedDict, TypeVar, Unpack, cast, get_args, get_ori
 
 from pydantic.alias_generators import to_camel
 
-from api.kernel.deletions import Deletes, guarded
 from api.kernel.operation import (
     Access,
     Endpoint,
@@ -51,10 +50,13 @@ from api.kernel.responses import Data
 from models.core.base import Id
 from models.core.openapi import Deprecated
 from models.core.pagination import DEFAULT_LIMIT, Page, PageRequest
-from models.workspace.impact.deletions import InUseError
+from models.core.references.rules import SubjectKind
+from models.workspace.impact.deletions import InUseError, unless_in_use
+from models.workspace.impact.queries import ImpactQuestion
 from runtime.errors import PlatformError
 
 __all__ = [
+    "FORCE",
     "Access",
     "ApiRequest",
     "Cursor",
@@ -76,6 +78,8 @@ E = TypeVar("E", bound=Endpoint)
 
 _PARAMETER = re.compile(r"{(\w+)}")
 _ROUTES: "dict[Endpoint, Route]" = {}
+FORCE = "force"
+"""The parameter by which a deletion breaks what uses the thing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,34 @@ class Route:
     is_documented: bool
     headers: tuple[str, ...]
     """The headers that the endpoint reads itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deletes:
+    """The kind of the thing that an operation deletes; the last parameter of its path names it.
+
+    An item is the one that the resource of the operation has.
+    """
+
+    kind: SubjectKind
+    forced: bool = False
+    """The value of `force` where the client sends none."""
+
+    def sentence(self) -> str:
+        """The rule in words, for the description of the operation."""
+        unless = "With `force=false` it" if self.forced else "Without `force=true` it"
+        return f"{unless} is refused with `in_use` while it breaks a place that names the thing."
+
+    def question(self, request: ApiRequest, parameter: str) -> ImpactQuestion:
+        """The question for the impact of the deletion."""
+        if self.kind is SubjectKind.SECRET:
+            return ImpactQuestion.model_construct(
+                kind=self.kind, key=request.path_params[parameter]
+            )
+        id_ = request.ids[parameter]
+        if self.kind is SubjectKind.ITEM and request.placement is not None:
+            id_ = request.placement.item_id or id_
+        return ImpactQuestion.model_construct(kind=self.kind, id=id_)
 
 
 class Options(TypedDict, total=False):
@@ -182,10 +214,8 @@ class Router:
         """Declare one operation; `Options` says what its parts mean."""
         in_path = tuple(_PARAMETER.findall(path))
         called = endpoint if calls is None else _bound(endpoint, calls, in_path)
-        if deletes is not None:
-            called, errors = guarded(called, deletes, in_path[-1]), [*errors, InUseError]
         operation = describe_operation(
-            called,
+            called if deletes is None else _guarded(called, deletes, in_path[-1]),
             access=access,
             status=status_code,
             parameters=in_path,
@@ -198,7 +228,7 @@ class Router:
             path,
             operation,
             self.tags,
-            tuple(errors),
+            (*errors, *(() if deletes is None else (InUseError,))),
             media_type,
             tuple(statuses),
             documented and self._documented,
@@ -219,6 +249,31 @@ class Router:
 def route_of(endpoint: Endpoint) -> Route:
     """The first route that was declared for an endpoint."""
     return _ROUTES[endpoint]
+
+
+def _guarded(endpoint: Endpoint, deletes: Deletes, parameter: str) -> Endpoint:
+    """The endpoint with `force`: without it a deletion that breaks something is refused."""
+    signature = inspect.signature(endpoint, eval_str=True)
+
+    async def guarded_endpoint(
+        request: ApiRequest, *, force: bool = deletes.forced, **given: object
+    ) -> object:
+        if force:
+            return await endpoint(request=request, **given)
+        # A proposal is tried with more scopes than its author has to read with.
+        scopes = request.principal.usable_scopes(request.actor.role)
+        reader = replace(request.actor, scopes=scopes)
+        question = deletes.question(request, parameter)
+        async with unless_in_use(request.work, reader, question):
+            return await endpoint(request=request, **given)
+
+    guarded_endpoint.__name__, guarded_endpoint.__module__ = endpoint.__name__, endpoint.__module__
+    guarded_endpoint.__doc__ = f"{inspect.cleandoc(endpoint.__doc__ or '')}\n\n{deletes.sentence()}"
+    force = Parameter(FORCE, Parameter.KEYWORD_ONLY, default=deletes.forced, annotation=Flag)
+    guarded_endpoint.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*signature.parameters.values(), force]
+    )
+    return guarded_endpoint
 
 
 _Source = Callable[[ApiRequest], object]

@@ -138,7 +138,7 @@ THINGS: list[Make] = [
 
 
 @pytest.mark.parametrize("make", THINGS)
-async def test_what_is_in_use_is_deleted_with_force(
+async def test_a_thing_in_use_is_deleted_with_force(
     client: Client, space: Space, make: Make
 ) -> None:
     path, use = await make(client, space)
@@ -165,7 +165,7 @@ async def test_what_is_in_use_is_deleted_with_force(
 
 
 @pytest.mark.parametrize("make", THINGS)
-async def test_what_nothing_uses_is_deleted(client: Client, space: Space, make: Make) -> None:
+async def test_an_unused_thing_is_deleted(client: Client, space: Space, make: Make) -> None:
     path, use = await make(client, space)
     if use["kind"] == "action" and "data-sources" in path:
         data_of(await client.delete(f"{space.path}/actions/{use['actionId']}"))
@@ -186,7 +186,7 @@ async def test_a_file_in_use_is_deleted_with_force(client: Client, space: Space)
     data_of(await client.delete(path, params={"force": "true"}))
 
 
-async def test_what_adapts_keeps_nothing_from_being_deleted(client: Client, space: Space) -> None:
+async def test_places_that_adapt_refuse_no_deletion(client: Client, space: Space) -> None:
     made = await make_database(client, space, PRICE)
     path = f"/v1/databases/{made['id']}"
     manifest = {"filter": {"field": "price", "op": "lt", "value": 5}}
@@ -292,3 +292,43 @@ async def test_an_item_that_is_shared_is_in_use(client: Client, space: Space) ->
     data_of(shared, 201)
     refused = await client.delete(path, params={"force": "false"})
     assert [one["kind"] for one in refused.json()["details"]["places"]] == ["share_link"]
+
+
+async def test_a_folder_is_in_use_by_what_names_anything_inside(
+    client: Client, space: Space
+) -> None:
+    """What is inside as well goes with it, and is no place."""
+    outer = (await make_thing(client, "folder", "Outer"))["item"]["id"]
+    inner = (await make_thing(client, "folder", "Inner", parentItemId=outer))["item"]["id"]
+    made = await make_database(client, space, PRICE, STATUS)
+    orders = await publish_doubling(client, space, made)
+    other = await make_database(client, space, label="Other")
+    query = {"databaseId": other["id"], "query": {}}
+    await publish(
+        client, space, label="Reads", graph={"nodes": [node("query_records", query)], "edges": []}
+    )
+    for item_id in (made["itemId"], other["itemId"], orders["itemId"]):
+        moved = await client.post(f"/v1/items/{item_id}/move", json={"parentItemId": inner})
+        data_of(moved)
+    answer = await ask(client, space, kind="item", id=outer)
+    assert [(one["label"], one["nodeId"]) for one in answer["places"]] == [("Reads", "use")]
+    path = f"/v1/items/{outer}"
+    refused = await client.delete(path, params={"force": "false"})
+    assert refused.json()["details"]["places"] == answer["places"]
+    answer = await ask(client, space, kind="item", id=made["itemId"])
+    assert {one["label"] for one in answer["places"]} == {"Double"}
+    data_of(await client.delete(path))
+
+
+async def test_an_item_of_a_view_is_in_use_by_what_names_the_view(
+    client: Client, space: Space
+) -> None:
+    made = await make_database(client, space, PRICE)
+    config = {"databaseId": made["id"]}
+    placed = (await make_thing(client, "view", "Cheap", config=config))["item"]
+    query = {"databaseId": made["id"], "query": {"viewId": placed["targetId"]}}
+    await publish(
+        client, space, label="Reads", graph={"nodes": [node("query_records", query)], "edges": []}
+    )
+    refused = await client.delete(f"/v1/items/{placed['id']}", params={"force": "false"})
+    assert (refused.status_code, refused.json()["details"]["breaking"]) == (409, 1)

@@ -18,7 +18,8 @@ async def get_impact() -> None:
     Graphs of published, draft and canary versions and of open runs are searched, actions, triggers,
     formulas, rollups, buttons, views, forms, record templates, record layouts, data sources,
     mounts, blocks of pages and dashboards, alert rules and share links. Nothing is changed. A key
-    that an expression computes is not found. The scope that reads the thing is needed as well.
+    that an expression computes is not found. Of an item, the places that name its contents are
+    listed, unless they are deleted with it. The scope that reads the thing is needed as well.
     """
 
 

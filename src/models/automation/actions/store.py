@@ -142,18 +142,11 @@ async def list_actions(work: UnitOfWork, actor: Actor, page: PageRequest) -> Act
 async def action_definitions(
     work: UnitOfWork, actor: Actor, sought: Sought
 ) -> Sequence[Definition]:
-    """The actions that may name a thing: those whose config has its id in it."""
-    condition = (
-        sa.func.strpos(
-            sa.func.lower(sa.cast(action.c.config, sa.Text)), sa.bindparam("id", type_=sa.Text)
-        )
-        > 0
-    )
+    """The actions that may name a thing: those whose config has its id or item in it."""
+    ids = sa.literal([f"%{id_.lower()}%" for id_ in sought.ids], sa.ARRAY(sa.Text))
+    condition = sa.func.lower(sa.cast(action.c.config, sa.Text)).like(sa.any_(ids))
     rows = await work.rows(
-        _actions(actor.workspace_id)
-        .where(condition)
-        .order_by(ITEM.title, action.c.id)
-        .params(id=sought.subject.id.lower())
+        _actions(actor.workspace_id).where(condition).order_by(ITEM.title, action.c.id)
     )
     return [
         Definition(

@@ -249,6 +249,18 @@ async def items_below(work: UnitOfWork, actor: Actor, item_id: Id, limit: int) -
     )
 
 
+async def deleted_with(work: UnitOfWork, workspace_id: Id, item_id: Id) -> Sequence[ItemRow]:
+    """An item and all below it, visible or not, from the top down."""
+    below = subtree(workspace_id, item_id)
+    return await work.rows(
+        sa.select(item)
+        .join(below, below.c.id == item.c.id)
+        .where(item.c.workspace_id == workspace_id)
+        .order_by(below.c.depth, item.c.id),
+        of=ItemRow,
+    )
+
+
 _ITEM = PreparedStatement(
     sa.select(item).where(
         *live(sa.bindparam("workspace_id", type_=sa.Uuid), sa.bindparam("id", type_=sa.Uuid))

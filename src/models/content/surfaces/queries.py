@@ -387,7 +387,7 @@ async def block_definitions(
     if (
         sought.database_id is None
         and sought.kind is not reference_rules.SubjectKind.VIEW
-        and not sought.item_id
+        and not sought.item_ids
     ):
         return []
     by_key = sought.kind in (reference_rules.SubjectKind.FIELD, reference_rules.SubjectKind.OPTION)

@@ -163,11 +163,13 @@ class Definition:
 class Sought:
     """The thing whose references are asked for; a field without a key is each of its database.
 
-    `item_id` is its item: what names that names the thing.
+    `item_id` is its item: what names that names the thing. `also` are other things and items, for
+    queries that look for texts.
     """
 
     subject: Subject
     item_id: Id | None = None
+    also: frozenset[Subject] = frozenset()
 
     @property
     def kind(self) -> SubjectKind:
@@ -182,10 +184,25 @@ class Sought:
     @property
     def ids(self) -> list[str]:
         """The texts one of which a definition has in it if it names the thing."""
-        return [self.subject.id, *([] if self.item_id is None else [str(self.item_id)])]
+        own = [self.subject.id, *([] if self.item_id is None else [str(self.item_id)])]
+        return [*own, *(one.id for one in self.also)]
+
+    @property
+    def item_ids(self) -> list[Id]:
+        """The items of all that is sought."""
+        items = {one for one in self.subjects if one.kind is SubjectKind.ITEM}
+        return [Id(one.id) for one in items]
+
+    @property
+    def subjects(self) -> frozenset[Subject]:
+        """All that is sought."""
+        item = () if self.item_id is None else (Subject(SubjectKind.ITEM, str(self.item_id)),)
+        return self.also.union((self.subject, *item))
 
     def matches(self, subject: Subject) -> bool:
         """True for the thing itself, and for its item."""
+        if subject in self.also:
+            return True
         if subject.kind is SubjectKind.ITEM:
             return self.item_id is not None and subject.id == str(self.item_id)
         if self.kind is SubjectKind.FIELD and not self.subject.key:

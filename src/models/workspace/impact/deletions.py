@@ -7,13 +7,8 @@ from models.core.access.rules import Actor
 from models.core.base import Shape
 from models.core.keys import own_field_keys
 from models.core.references.rules import SubjectKind
-from models.workspace.impact.queries import (
-    ImpactAnswer,
-    ImpactPlace,
-    ImpactQuestion,
-    find_thing,
-    impact_of,
-)
+from models.workspace.impact import queries
+from models.workspace.impact.things import find_thing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
 
@@ -30,7 +25,7 @@ class BrokenPlaces(Shape):
     caller may not see are counted by `hidden`, and are not listed.
     """
 
-    places: list[ImpactPlace]
+    places: list[queries.ImpactPlace]
     total: int
     breaking: int
     hidden: int
@@ -43,7 +38,7 @@ class InUseError(ConflictError):
     code = "in_use"
     retryable = False
 
-    def __init__(self, answer: ImpactAnswer) -> None:
+    def __init__(self, answer: queries.ImpactAnswer) -> None:
         broken = [place for place in answer.places if place.breaks]
         super().__init__(_sentence(broken, answer.breaking))
         self.details = BrokenPlaces(
@@ -54,7 +49,7 @@ class InUseError(ConflictError):
         )
 
 
-def _sentence(broken: list[ImpactPlace], breaking: int) -> str:
+def _sentence(broken: list[queries.ImpactPlace], breaking: int) -> str:
     labels: dict[str, int] = {}
     for place in broken:
         label = f"{place.kind.replace('_', ' ')} {place.label}"
@@ -69,7 +64,7 @@ def _sentence(broken: list[ImpactPlace], breaking: int) -> str:
 
 @asynccontextmanager
 async def unless_in_use(
-    work: UnitOfWork, actor: Actor, question: ImpactQuestion
+    work: UnitOfWork, actor: Actor, question: queries.ImpactQuestion
 ) -> AsyncIterator[None]:
     """Delete inside the block. Raises InUseError when that breaks a place, to be rolled back.
 
@@ -80,14 +75,14 @@ async def unless_in_use(
     if question.kind is SubjectKind.FIELD:
         await own_field_keys(work, actor.workspace_id)
     try:
-        thing = await find_thing(work, actor, question)
+        thing = await find_thing(work, actor, question.kind, question.id, question.key)
     except NotFoundError:
         # The deletion itself says what the caller may not see.
         yield
         return
-    answer = await impact_of(work, actor, question, thing)
+    answer = await queries.impact_of(work, actor, question, thing)
     yield
     if not answer.breaking:
-        answer = await impact_of(work, actor, question, thing)
+        answer = await queries.impact_of(work, actor, question, thing)
     if answer.breaking:
         raise InUseError(answer)

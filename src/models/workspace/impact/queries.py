@@ -5,7 +5,7 @@ not see are counted without being named.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -16,29 +16,22 @@ from models.automation.alert_rules.queries import rule_definitions
 from models.automation.automation_runs.open_runs import immovable_runs
 from models.automation.automation_runs.queries import run_definitions
 from models.automation.automations.references import graph_definitions
-from models.automation.secrets.store import existing_names
 from models.automation.waits.queries import wait_definitions
-from models.content.files.queries import readable_file
-from models.content.items.queries import find_item, item_of_target, seen_items, target_of
-from models.content.items.rules import ItemKind
+from models.content.items.queries import seen_items
 from models.content.surfaces.queries import block_definitions
 from models.core.access.rules import Actor, Scope
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Shape, example
 from models.core.references import rules as reference_rules
-from models.data.fields.queries import field_definitions, inverse_of, seen_field
-from models.data.fields.rules.fields import FieldKind
-from models.data.fields.shapes import FieldShape
+from models.data.fields.queries import field_definitions
 from models.data.forms.queries import form_definitions
 from models.data.record_templates import template_definitions
-from models.data.views.queries import seen_view, view_definitions
-from models.messages.webhook_endpoints.store import get_endpoint
-from models.people.members import get_member
-from models.sources.connections.store import get_connection
+from models.data.views.queries import view_definitions
 from models.sources.data_sources.queries import data_source_definitions
 from models.sources.mounts.queries import mount_definitions
+from models.workspace.impact.things import Found, find_thing
 from models.workspace.share_links.links import link_definitions
 from runtime.database import UnitOfWork
-from runtime.errors import DeniedError, NotFoundError
+from runtime.errors import DeniedError
 
 MAX_PLACES = 500
 """Places of one answer."""
@@ -172,6 +165,18 @@ DEFINITIONS: Sequence[Definitions] = (
 """Queries for the definitions that may name a thing. A resource whose definitions name others adds
 its line here."""
 
+_BY_TEXT: Sequence[Definitions] = (
+    graph_definitions,
+    run_definitions,
+    action_definitions,
+    block_definitions,
+    link_definitions,
+)
+"""Queries for texts, asked once for many things that are deleted together."""
+_AT_ONCE = 500
+_REMAINING = frozenset({"automation_run", "share_link"})
+"""Kinds of definitions of an item that its deletion breaks: open runs continue, links fail."""
+
 _SCOPES: Mapping[reference_rules.SubjectKind, Scope] = {
     reference_rules.SubjectKind.FIELD: Scope.DATABASES_READ,
     reference_rules.SubjectKind.OPTION: Scope.DATABASES_READ,
@@ -190,18 +195,6 @@ _SCOPES: Mapping[reference_rules.SubjectKind, Scope] = {
 }
 """The scope by which a caller sees a thing of a kind."""
 
-_PLACED = {
-    reference_rules.SubjectKind.DATABASE: ItemKind.DATABASE,
-    reference_rules.SubjectKind.ACTION: ItemKind.ACTION,
-    reference_rules.SubjectKind.AUTOMATION: ItemKind.AUTOMATION,
-    reference_rules.SubjectKind.DATA_SOURCE: ItemKind.DATA_SOURCE,
-}
-"""Things that items place, by the kinds of these."""
-_BY_ITEM = {
-    ItemKind.FILE.value: reference_rules.SubjectKind.FILE,
-    **{item_kind.value: kind for kind, item_kind in _PLACED.items()},
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Naming:
@@ -210,14 +203,6 @@ class Naming:
     definition: reference_rules.Definition
     reference: reference_rules.Reference
     seen: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A thing that the caller sees: its label, and what is deleted with it."""
-
-    label: str
-    sought: Sequence[reference_rules.Sought]
 
 
 async def impact(work: UnitOfWork, actor: Actor, body: ImpactQuestion) -> ImpactAnswer:
@@ -229,7 +214,8 @@ async def impact(work: UnitOfWork, actor: Actor, body: ImpactQuestion) -> Impact
     scope = _SCOPES[body.kind]
     if scope not in actor.scopes:
         raise DeniedError(f"The credential lacks the scope {scope}.")
-    return await impact_of(work, actor, body, await find_thing(work, actor, body))
+    thing = await find_thing(work, actor, body.kind, body.id, body.key)
+    return await impact_of(work, actor, body, thing)
 
 
 async def impact_of(
@@ -237,7 +223,7 @@ async def impact_of(
 ) -> ImpactAnswer:
     """The places that name a thing that was found, as far as there are any now."""
     sought = thing.sought if body.change is Change.DELETE else thing.sought[:1]
-    namings = _places([one for each in sought for one in await namings_of(work, actor, each)])
+    namings = _places(await _remaining(work, actor, sought))
     places = [_place(one, body.change) for one in namings]
     listed = [place for place, one in zip(places, namings, strict=True) if one.seen]
     listed.sort(key=lambda place: not place.breaks)
@@ -273,18 +259,47 @@ async def namings_of(
     work: UnitOfWork, actor: Actor, sought: reference_rules.Sought
 ) -> Sequence[Naming]:
     """The references to a thing, except in parts that a database is deleted with."""
-    definitions = [
-        definition for of_kind in DEFINITIONS for definition in await of_kind(work, actor, sought)
-    ]
-    open_items = await _open_items(work, actor, definitions)
-    own = sought.database_id if sought.kind is reference_rules.SubjectKind.DATABASE else None
+    return await _remaining(work, actor, [sought])
+
+
+async def _remaining(
+    work: UnitOfWork, actor: Actor, sought: Sequence[reference_rules.Sought]
+) -> Sequence[Naming]:
+    """The references to things that are changed together, except in what is deleted with them."""
+    pairs: list[tuple[reference_rules.Definition, reference_rules.Sought]] = []
+    for start in range(0, len(sought), _AT_ONCE):
+        first, *others = sought[start : start + _AT_ONCE]
+        batch = replace(first, also=frozenset().union(*(other.subjects for other in others)))
+        for of_kind in _BY_TEXT:
+            pairs += [(naming, batch) for naming in await of_kind(work, actor, batch)]
+    for thing in sought:
+        for of_kind in DEFINITIONS:
+            if of_kind not in _BY_TEXT:
+                pairs += [(naming, thing) for naming in await of_kind(work, actor, thing)]
+    open_items = await _open_items(work, actor, [definition for definition, _ in pairs])
+    items = {thing.item_id for thing in sought if thing.item_id is not None}
+    databases = {
+        Id(thing.subject.id)
+        for thing in sought
+        if thing.kind is reference_rules.SubjectKind.DATABASE
+    }
     return [
         Naming(definition, reference, _sees(actor, definition, open_items))
-        for definition in definitions
-        if own is None or definition.database_id != own
+        for definition, thing in pairs
+        if _remains(definition, items, databases)
         for reference in dict.fromkeys(definition.references)
-        if sought.matches(reference.subject)
+        if thing.matches(reference.subject)
     ]
+
+
+def _remains(
+    definition: reference_rules.Definition, items: Collection[Id], databases: Collection[Id]
+) -> bool:
+    """False for what is deleted with these items and databases."""
+    return definition.kind in _REMAINING or (
+        (definition.item_id is None or definition.item_id not in items)
+        and (definition.database_id is None or definition.database_id not in databases)
+    )
 
 
 def _places(namings: Sequence[Naming]) -> Sequence[Naming]:
@@ -337,179 +352,3 @@ def breaks(reference: reference_rules.Reference, change: Change) -> bool:
     if change is Change.RENAME:
         return not reference.by_id
     return not reference.cleared
-
-
-async def find_thing(work: UnitOfWork, actor: Actor, body: ImpactQuestion) -> Found:
-    """The thing that is asked for, and its label. Raises NotFoundError."""
-    if body.id is None:
-        return await _secret(work, actor, str(body.key))
-    if body.kind in _PLACED:
-        return await _placed(work, actor, body.kind, body.id)
-    return await _FINDERS[body.kind](work, actor, body.id, body.key)
-
-
-async def _secret(work: UnitOfWork, actor: Actor, name: str) -> Found:
-    if not await existing_names(work, actor.workspace_id, [name]):
-        raise NotFoundError("secret")
-    return Found(
-        name,
-        [
-            reference_rules.Sought(
-                subject=reference_rules.Subject(reference_rules.SubjectKind.SECRET, name)
-            )
-        ],
-    )
-
-
-async def _placed(
-    work: UnitOfWork, actor: Actor, kind: reference_rules.SubjectKind, target_id: Id
-) -> Found:
-    row = await item_of_target(work, actor.workspace_id, None, target_id)
-    if row is None or row.kind != _PLACED[kind] or not await _sees_item(work, actor, row.id):
-        raise NotFoundError(kind.replace("_", " "))
-    return Found(
-        row.title,
-        [
-            reference_rules.Sought(
-                subject=reference_rules.Subject(kind, str(target_id)), item_id=row.id
-            )
-        ],
-    )
-
-
-async def _sees_item(work: UnitOfWork, actor: Actor, item_id: Id) -> bool:
-    return bool(await work.rows(seen_items(actor, [item_id])))
-
-
-async def _form(work: UnitOfWork, actor: Actor, id_: Id, _: str | None) -> Found:
-    if not await _sees_item(work, actor, id_):
-        raise NotFoundError("form")
-    row = await find_item(work, actor.workspace_id, id_)
-    if row.kind != ItemKind.FORM:
-        raise NotFoundError("form")
-    return Found(
-        row.title,
-        [
-            reference_rules.Sought(
-                subject=reference_rules.Subject(reference_rules.SubjectKind.FORM, str(id_)),
-                item_id=id_,
-            )
-        ],
-    )
-
-
-async def _file(work: UnitOfWork, actor: Actor, id_: Id, _: str | None) -> Found:
-    """A file, also one that no item places."""
-    found = await readable_file(work, actor, id_)
-    row = await item_of_target(work, actor.workspace_id, None, id_)
-    subject = reference_rules.Subject(reference_rules.SubjectKind.FILE, str(id_))
-    item_id = None if row is None else row.id
-    return Found(found.name, [reference_rules.Sought(subject=subject, item_id=item_id)])
-
-
-async def _item(work: UnitOfWork, actor: Actor, id_: Id, _: str | None) -> Found:
-    """An item, which is what it places: both go together."""
-    if not await _sees_item(work, actor, id_):
-        raise NotFoundError
-    row = await find_item(work, actor.workspace_id, id_)
-    subject = reference_rules.Subject(reference_rules.SubjectKind.ITEM, str(id_))
-    if row.kind == ItemKind.FORM:
-        subject = reference_rules.Subject(reference_rules.SubjectKind.FORM, str(id_))
-    elif row.kind in _BY_ITEM:
-        subject = reference_rules.Subject(_BY_ITEM[row.kind], str(target_of(row)))
-    return Found(row.title, [reference_rules.Sought(subject=subject, item_id=id_)])
-
-
-async def _field(work: UnitOfWork, actor: Actor, id_: Id, _: str | None) -> Found:
-    found = await _seen_field(work, actor, id_)
-    sought = [reference_rules.Sought(subject=_field_subject(found))]
-    if found.kind is FieldKind.RELATION and (inverse := await inverse_of(work, actor, found)):
-        sought.append(reference_rules.Sought(subject=_field_subject(inverse)))
-    return Found(found.label, sought)
-
-
-async def _option(work: UnitOfWork, actor: Actor, id_: Id, key: str | None) -> Found:
-    found = await _seen_field(work, actor, id_)
-    for option in found.options:
-        if option.key == key:
-            subject = _field_subject(found)._replace(
-                kind=reference_rules.SubjectKind.OPTION, option=option.key
-            )
-            return Found(option.name, [reference_rules.Sought(subject=subject)])
-    raise NotFoundError("option")
-
-
-async def _seen_field(work: UnitOfWork, actor: Actor, field_id: Id) -> FieldShape:
-    found = await seen_field(work, actor, field_id)
-    if found is None:
-        raise NotFoundError("field")
-    return found
-
-
-def _field_subject(found: FieldShape) -> reference_rules.Subject:
-    return reference_rules.Subject(
-        reference_rules.SubjectKind.FIELD, str(found.database_id), found.key
-    )
-
-
-async def _view(work: UnitOfWork, actor: Actor, id_: Id, _: str | None) -> Found:
-    row = await seen_view(work, actor, id_)
-    sought = reference_rules.Sought(
-        subject=reference_rules.Subject(reference_rules.SubjectKind.VIEW, str(id_)),
-        item_id=row.item_id,
-    )
-    return Found(row.label, [sought])
-
-
-async def _connection(work: UnitOfWork, actor: Actor, id_: Id, _: str | None) -> Found:
-    found = await get_connection(work, actor, id_)
-    return Found(
-        found.label,
-        [
-            reference_rules.Sought(
-                subject=reference_rules.Subject(reference_rules.SubjectKind.CONNECTION, str(id_))
-            )
-        ],
-    )
-
-
-async def _endpoint(work: UnitOfWork, actor: Actor, id_: Id, _: str | None) -> Found:
-    found = await get_endpoint(work, actor, id_)
-    return Found(
-        found.url,
-        [
-            reference_rules.Sought(
-                subject=reference_rules.Subject(
-                    reference_rules.SubjectKind.WEBHOOK_ENDPOINT, str(id_)
-                )
-            )
-        ],
-    )
-
-
-async def _member(work: UnitOfWork, actor: Actor, id_: Id, _: str | None) -> Found:
-    found = await get_member(work, actor.workspace_id, id_)
-    label = found.name or found.email or str(id_)
-    return Found(
-        label,
-        [
-            reference_rules.Sought(
-                subject=reference_rules.Subject(reference_rules.SubjectKind.MEMBER, str(id_))
-            )
-        ],
-    )
-
-
-_Finder = Callable[[UnitOfWork, Actor, Id, str | None], Awaitable[Found]]
-
-_FINDERS: Mapping[reference_rules.SubjectKind, _Finder] = {
-    reference_rules.SubjectKind.FIELD: _field,
-    reference_rules.SubjectKind.OPTION: _option,
-    reference_rules.SubjectKind.VIEW: _view,
-    reference_rules.SubjectKind.FORM: _form,
-    reference_rules.SubjectKind.FILE: _file,
-    reference_rules.SubjectKind.ITEM: _item,
-    reference_rules.SubjectKind.CONNECTION: _connection,
-    reference_rules.SubjectKind.WEBHOOK_ENDPOINT: _endpoint,
-    reference_rules.SubjectKind.MEMBER: _member,
-}

@@ -277,12 +277,12 @@ async def list_share_links(
 
 async def link_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Sequence[Definition]:
     """The share links of a thing's item that may still open."""
-    if sought.item_id is None:
+    if not sought.item_ids:
         return []
     rows = await work.rows(
         sa.select(share_link).where(
             share_link.c.workspace_id == actor.workspace_id,
-            share_link.c.workspace_item_id == sought.item_id,
+            share_link.c.workspace_item_id.in_(sought.item_ids),
         ),
         of=visitors.ShareLink,
     )
