@@ -25,6 +25,8 @@ class Operation:
     path: str
     access: Mapping[str, Any]
     success: int
+    is_forced: bool
+    """True for a deletion that is refused while others name the thing, unless it is forced."""
 
     @property
     def parameters(self) -> list[str]:
@@ -50,6 +52,7 @@ def operations() -> list[Operation]:
             path=path,
             access=described["x-access"],
             success=_success(described["responses"]),
+            is_forced="force" in {one.get("name") for one in described.get("parameters", [])},
         )
         for path, methods in DOCUMENT["paths"].items()
         for method, described in methods.items()
@@ -83,8 +86,9 @@ async def call(
 ) -> httpx2.Response:
     """Make the example call of an operation, perhaps with other ids or body, and further parts."""
     example = EXAMPLES[operation.id]
+    force = {"force": "true"} if operation.is_forced else {}
     options: dict[str, Any] = {
-        "params": {**example.query(made), **(query or {})},
+        "params": {**force, **example.query(made), **(query or {})},
         "headers": {**example.headers(made), **(headers or {})},
     }
     if example.content is not None:
