@@ -29,6 +29,27 @@ from tests.support.workbooks import (
 )
 
 K = FieldKind
+
+
+def digits(least: int, **signs: str) -> str:
+    """A number of a format: the sign `p4` has four digits behind it."""
+    inside = "".join(
+        f'<number:embedded-text number:position="{place[1:]}">{sign}</number:embedded-text>\n'
+        for place, sign in signs.items()
+    )
+    return f'<number:number number:min-integer-digits="{least}">{inside}</number:number>\n'
+
+
+CODES = {
+    6: digits(9, p6="-", p4="-"),
+    7: "<number:text>+</number:text>\n" + digits(11),
+    8: "<number:text>(</number:text>" + digits(10, p4="-", p7=") "),
+    9: "<number:text>INV-</number:text>" + digits(4) + "<number:text/>",
+    10: digits(4, p2="h"),
+    11: digits(4, p2="-") + '<style:map style:condition="value()&lt;9"/>',
+    12: "<number:text>INV-</number:text>" + digits(1),
+    13: digits(4, p5="-"),
+}
 SPANS = (
     '<number:time-style style:name="N1" number:truncate-on-overflow="false"/>'
     '<number:time-style style:name="N2"/>'
@@ -38,9 +59,13 @@ SPANS = (
     '<number:number-style style:name="N4"><number:number number:decimal-places="0"'
     ' number:min-integer-digits="5"/><number:text> pcs</number:text></number:number-style>'
     + "".join(
+        f'<number:number-style style:name="N{place}">{written}</number:number-style>'
+        for place, written in CODES.items()
+    )
+    + "".join(
         f'<style:style style:name="ce{place}" style:family="table-cell"'
         f' style:data-style-name="N{place}"/>'
-        for place in (1, 2, 3, 4)
+        for place in (1, 2, 3, 4, *CODES)
     )
     + '<style:style style:name="ce5" style:family="table-cell" style:parent-style-name="ce1"/>'
 )
@@ -112,6 +137,15 @@ CELLS: list[tuple[str, Any]] = [
     (styled("float", "ce3", value="1234567"), "1234567"),
     (styled("float", "ce3", value="1.5"), 1.5),
     (styled("float", "ce4", value="123"), 123),
+    (styled("float", "ce6", value="123456789"), "123-45-6789"),
+    (styled("float", "ce6", value="6789"), "000-00-6789"),
+    (styled("float", "ce6", value="12345678901234567"), "12345678901-23-4567"),
+    (styled("float", "ce6", value="1.5"), 1.5),
+    (styled("float", "ce7", value="49301234567"), "+49301234567"),
+    (styled("float", "ce8", value="5551234567"), "(555) 123-4567"),
+    (styled("float", "ce9", value="12"), "INV-0012"),
+    # Units, conditions, a single digit and text beyond the digits make no code.
+    *((styled("float", f"ce{place}", value="12"), 12) for place in (10, 11, 12, 13)),
     (open_cell("string", "text", string_value="stated"), "stated"),
     (open_cell("", "text"), "text"),
     (open_cell("float", "#NUM!", value="0", **{"table:formula": "of:=1/0"}), ErrorCell("#NUM!")),

@@ -19,7 +19,7 @@ from xml.parsers.expat import ExpatError, ParserCreate, XMLParserType
 
 from activities.sources.readers.table import check_count, refuse
 from activities.sources.readers.workbook_xml import long_digits
-from models.sources.tabular.rules.cells import Amount, Cell, CodeFormat, ErrorCell, Percent
+from models.sources.tabular.rules.cells import Amount, Cell, CodeFormat, ErrorCell, Percent, Shown
 from models.sources.tabular.rules.options import MAX_CELL_BYTES
 
 URN = "urn:oasis:names:tc:opendocument:xmlns:"
@@ -50,10 +50,11 @@ _SPAN = re.compile(
 _DAY = timedelta(days=1)
 NO_VALUE = (KeyError, ValueError, OverflowError)
 """The errors of a value that is none of its type."""
+_MOST_DIGITS = 100
+"""Digits of a code; LibreOffice shows fewer."""
 _MIDNIGHT = datetime.combine(date(1900, 1, 1), time())
-_Meaning: TypeAlias = Callable[[Mapping[str, str]], int | None]
-_SPANS_TIME = 0
-"""The meaning of a style that shows hours beyond a day; any other is a number of digits."""
+_Meaning: TypeAlias = Callable[[Mapping[str, str]], CodeFormat | Shown | None]
+"""What the style of a cell says beside its type: a form of codes, or hours beyond a day."""
 
 
 class Styles:
@@ -62,44 +63,76 @@ class Styles:
     `meanings` begins with the meanings of the styles that this part builds upon.
     """
 
-    def __init__(self, known: Mapping[str, int]) -> None:
+    def __init__(self, known: Mapping[str, CodeFormat | Shown]) -> None:
         self.meanings = dict(known)
         self.hidden: set[str] = set()
         """The names of the styles of sheets that are not shown."""
-        self._formats: dict[str, int | None] = {}
+        self._formats: dict[str, CodeFormat | Shown | None] = {}
         self._format: str | None = None
+        self._signs: list[str] = []
+        """The signs before each digit of the open format, and behind the last one."""
+        self._place: int | None = None
+        """The place among them of the text that is open."""
         self._style = ""
 
     def listen(self, parser: XMLParserType) -> None:
         parser.StartElementHandler = self.start
+        parser.EndElementHandler = self.end
+        parser.CharacterDataHandler = self.characters
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         """Learn from the element of a style; of no other."""
+        self._place = None
         read = _STYLE_READERS.get(name)
         if read is not None:
             read(self, attributes)
 
+    def end(self, _name: str) -> None:
+        self._place = None
+
+    def characters(self, text: str) -> None:
+        """Learn a text of a format of numbers."""
+        if self._format is not None and self._place is not None:
+            self._signs[self._place] += text
+            if len(self._signs) > 1 and self._formats.get(self._format) is not None:
+                self._formats[self._format] = CodeFormat.of_signs(self._signs)
+
     def time_style(self, attributes: Mapping[str, str]) -> None:
         self._format = None
         if attributes.get(f"{NUMBER}truncate-on-overflow") == "false":
-            self._formats[attributes.get(f"{STYLE}name", "")] = _SPANS_TIME
+            self._formats[attributes.get(f"{STYLE}name", "")] = Shown.SPAN
 
     def number_style(self, attributes: Mapping[str, str]) -> None:
-        self._format = attributes.get(f"{STYLE}name", "")
+        self._format, self._signs = attributes.get(f"{STYLE}name", ""), [""]
 
     def number(self, attributes: Mapping[str, str]) -> None:
-        """The digits of a format such as `00000`; one that shows more than digits has none."""
+        """The digits of a format such as `00000`; one with decimals or groups is none of codes."""
         if self._format is not None:
             digits = int(attributes.get(f"{NUMBER}min-integer-digits", "1"))
             plain = attributes.get(f"{NUMBER}decimal-places", "0") == "0"
             plain = plain and attributes.get(f"{NUMBER}grouping", "false") == "false"
             first = self._format not in self._formats
-            self._formats[self._format] = digits if plain and first and digits > 1 else None
+            self._signs += [""] * min(digits, _MOST_DIGITS)
+            is_code = plain and first and digits <= _MOST_DIGITS
+            self._formats[self._format] = CodeFormat.of_signs(self._signs) if is_code else None
 
-    def other(self, _attributes: Mapping[str, str]) -> None:
-        """Text beside the digits of a number, or a condition."""
+    def text(self, _attributes: Mapping[str, str]) -> None:
+        """Text before or behind the digits of a number."""
+        self._place = len(self._signs) - 1
+
+    def embedded_text(self, attributes: Mapping[str, str]) -> None:
+        """Text before a digit, which is counted from the last one."""
+        place = len(self._signs) - 1 - int(attributes.get(f"{NUMBER}position", "0"))
+        if 0 <= place < len(self._signs) - 1:
+            self._place = place
+        else:
+            self.condition(attributes)
+
+    def condition(self, _attributes: Mapping[str, str]) -> None:
+        """Another format for some numbers, or one that is not known."""
         if self._format is not None:
             self._formats[self._format] = None
+            self._format = None
 
     def style(self, attributes: Mapping[str, str]) -> None:
         self._style = attributes.get(f"{STYLE}name", "")
@@ -122,8 +155,9 @@ _STYLE_READERS: Mapping[str, Callable[[Styles, Mapping[str, str]], None]] = {
     f"{NUMBER}time-style": Styles.time_style,
     f"{NUMBER}number-style": Styles.number_style,
     f"{NUMBER}number": Styles.number,
-    f"{NUMBER}text": Styles.other,
-    f"{STYLE}map": Styles.other,
+    f"{NUMBER}text": Styles.text,
+    f"{NUMBER}embedded-text": Styles.embedded_text,
+    f"{STYLE}map": Styles.condition,
     f"{STYLE}style": Styles.style,
     f"{STYLE}table-properties": Styles.table_properties,
 }
@@ -137,12 +171,10 @@ def repeats(attributes: Mapping[str, str], name: str) -> int:
 def _number(attributes: Mapping[str, str], meaning: _Meaning) -> Cell:
     """A number; as text where its format shows leading zeros, or no double holds its digits."""
     written = attributes[VALUE]
-    digits = meaning(attributes) or 0
-    whole = long_digits(written)
-    if whole is not None:
-        return whole.zfill(digits)
-    value = float(written)
-    return CodeFormat.of_digits(digits).shown(value) if digits else value
+    code, whole = meaning(attributes), long_digits(written)
+    if not isinstance(code, CodeFormat):
+        return float(written) if whole is None else whole
+    return code.shown(float(written)) if whole is None else code.shown_digits(whole)
 
 
 def _date(attributes: Mapping[str, str], _meaning: object) -> Cell:
@@ -162,7 +194,7 @@ def _time(attributes: Mapping[str, str], meaning: _Meaning) -> Cell:
     span = timedelta(int(days or 0), hours=int(hours or 0), minutes=int(minutes or 0))
     # OpenOffice wrote a comma (ISO 8601 knows both).
     span += timedelta(milliseconds=round(float((seconds or "0").replace(",", ".")) * 1_000))
-    if sign or span >= _DAY or meaning(attributes) == _SPANS_TIME:
+    if sign or span >= _DAY or meaning(attributes) is Shown.SPAN:
         return -span if sign else span
     return (_MIDNIGHT + span).time()
 
@@ -273,11 +305,14 @@ class Content:
     def listen(self, parser: XMLParserType) -> None:
         self._parser = parser
         parser.StartElementHandler = self._start_style
+        parser.EndElementHandler = self._styles.end
+        parser.CharacterDataHandler = self._styles.characters
 
     def _start_style(self, name: str, attributes: Mapping[str, str]) -> None:
         """Read the styles, which come before all sheets."""
         if name == f"{OFFICE}spreadsheet":
             self._parser.StartElementHandler = self._start
+            self._parser.EndElementHandler = self._parser.CharacterDataHandler = None
         else:
             self._styles.start(name, attributes)
 
@@ -437,7 +472,7 @@ class Content:
         self._place += times
         self._row, self._column, self._times = [], 0, 0
 
-    def _meaning(self, attributes: Mapping[str, str]) -> int | None:
+    def _meaning(self, attributes: Mapping[str, str]) -> CodeFormat | Shown | None:
         """The meaning of the style of a cell, else of its row, else of its column."""
         meanings = self._styles.meanings
         if not meanings:

@@ -42,8 +42,6 @@ _RELATION = "relationships}id"
 _CELL = re.compile(r"([A-Z]{1,3})[0-9]+")
 _QUOTED = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^$\]][^\]]*\]')
 _LOCALE = re.compile(r"\[\$-[^\]]*\]")
-_UNIT = re.compile(r"[^-./|()\x20]")
-"""A sign behind a digit with which a number is a quantity, and no code."""
 _CURRENCY = re.compile(
     r"\[[$](?P<marked>[^-\]]+)[^\]]*\]|(?P<sign>[$\u00a2-\u00a5\u20a0-\u20cf])"
     rf'|"\s*(?P<named>zł|Kč|kr|{"|".join(SURE_CODES)})[.]?\s*"'
@@ -179,8 +177,7 @@ def code_format(code: str) -> CodeFormat | None:
             signs.append("")
         else:
             signs[-1] += part[part.lastindex]
-    is_code = place == len(plain) and len(signs) > 2
-    return CodeFormat(tuple(signs)) if is_code and not any(map(_UNIT.search, signs[1:])) else None
+    return CodeFormat.of_signs(signs) if place == len(plain) else None
 
 
 def _meaning(code: str) -> tuple[bool, CodeFormat | None, str | None]:

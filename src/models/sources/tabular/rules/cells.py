@@ -6,6 +6,7 @@ day, numbers below 0, and formats of eras and weekdays.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from enum import Enum
@@ -87,6 +88,10 @@ def number(value: float) -> int | float:
     return int(value) if value.is_integer() and abs(value) < EXACT else value
 
 
+_UNIT = re.compile(r"[^-./|()\x20]")
+"""A sign behind a digit with which a number is a quantity, and no code."""
+
+
 @dataclass(frozen=True, slots=True)
 class CodeFormat:
     """A format by which whole numbers are codes: leading zeros, and signs between the digits.
@@ -97,9 +102,10 @@ class CodeFormat:
     signs: tuple[str, ...]
 
     @classmethod
-    def of_digits(cls, least: int) -> Self:
-        """The format `00000` of at least this number of digits."""
-        return cls(("",) * (least + 1))
+    def of_signs(cls, signs: Sequence[str]) -> Self | None:
+        """The format with these signs; None for one of a single digit, or with a unit."""
+        has_unit = any(map(_UNIT.search, signs[1:]))
+        return cls(tuple(signs)) if len(signs) > 2 and not has_unit else None
 
     def shown(self, value: float) -> str | int | float:
         """A number as it is shown; one with decimals as it is.
@@ -109,12 +115,16 @@ class CodeFormat:
         integer = number(float(value))
         if not isinstance(integer, int):
             return integer
+        return self.shown_digits(str(integer))
+
+    def shown_digits(self, whole: str) -> str:
+        """A whole number, in digits, as it is shown."""
         first, *others, last = self.signs
-        digits = f"{abs(integer):0{len(self.signs) - 1}}"
+        digits = whole.removeprefix("-").zfill(len(others) + 1)
         more = len(digits) - len(others)
         pairs = zip(others, digits[more:], strict=True)
         shown = first + digits[:more] + "".join(sign + digit for sign, digit in pairs) + last
-        return f"-{shown}" if integer < 0 else shown
+        return f"-{shown}" if whole.startswith("-") else shown
 
 
 def shown_cell(value: Cell) -> JsonValue:
