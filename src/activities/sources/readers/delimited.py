@@ -430,7 +430,7 @@ def _delimiter(text: str, lines: Sequence[str], options: ReadOptions) -> str:
 
 
 def _is_one_column(lines: Sequence[str]) -> bool:
-    """True for lines below a name without a comma whose commas are those of numbers or of texts."""
+    """True for a name without commas, above numbers or texts with commas of their own."""
     if any(delimiter in line for line in lines for delimiter in _DELIMITERS[1:]):
         return False
     filled = [*dropwhile(_is_empty, lines)]
@@ -449,7 +449,7 @@ def _is_empty(line: str) -> bool:
 
 
 def _is_escaped(text: str, delimiter: str) -> bool:
-    """True where a cell in quotation marks goes on behind a mark with a backslash before it."""
+    """True where a cell in quotation marks has one behind a backslash."""
     divider = re.escape(delimiter)
     within = rf'(?:[^"\\]|\\.|"")*?\\"(?!{divider}|[\r\n"]|$)'
     begins = re.compile(rf'(?:^|{divider})"{within}', re.MULTILINE)

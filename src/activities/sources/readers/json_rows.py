@@ -19,14 +19,9 @@ from activities.sources.readers import table
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
 from models.core.expressions.rules.json_paths import matches, read_query
 from models.core.values import InvalidValueError, exact_number
+from models.sources.tabular.rules import options as file_options
 from models.sources.tabular.rules.cells import Cell, cell
-from models.sources.tabular.rules.options import (
-    MAX_COLUMNS,
-    ErrorKind,
-    ReadOptions,
-    TableFormat,
-    format_of_content,
-)
+from models.sources.tabular.rules.options import ErrorKind, ReadOptions, TableFormat
 from runtime.content_types import ContentType
 
 _MARK = "\ufeff"
@@ -257,16 +252,16 @@ def _likely_list(value: object) -> tuple[list[Any], str | None]:
     Lists that stand beside rows, such as `links`, are rows only where there is no other. Raises
     SourceProblem, also for an error without rows.
     """
-    others: list[_RankedList] = []
+    fallbacks: list[_RankedList] = []
     for lists in _lists_by_level(value):
         likeliest = min(lists, key=_first, default=None)
         if likeliest is not None and likeliest[0] <= _OBJECTS:
             return likeliest[1:]
-        others += lists
-    if min(map(_first, others), default=_ERRORS) >= _ERRORS:
+        fallbacks += lists
+    if min(map(_first, fallbacks), default=_ERRORS) >= _ERRORS:
         _check_is_no_error(value, is_row=True)
-    if others:
-        return min(others, key=_first)[1:]
+    if fallbacks:
+        return min(fallbacks, key=_first)[1:]
     if isinstance(value, list):
         return value, "$"
     if not isinstance(value, dict):
@@ -289,7 +284,7 @@ def _null_list(value: Mapping[str, Any]) -> str | None:
 
 
 _USUAL, _USUAL_EMPTY, _OBJECTS, _EMPTY, _BESIDE_ROWS, _ERRORS = range(6)
-"""How likely a list has the rows, the likeliest first."""
+"""Ranks of lists that may have the rows, the likeliest first."""
 _first = itemgetter(0)
 
 
@@ -374,8 +369,10 @@ def _table(
     for number, item in enumerate(objects(), start=1):
         table.check_count(number)
         columns.update(dict.fromkeys(flattened(item)))
-        if len(columns) > MAX_COLUMNS:
-            table.refuse(f"The rows have more than {MAX_COLUMNS} columns.", ErrorKind.TOO_LARGE)
+        if len(columns) > file_options.MAX_COLUMNS:
+            table.refuse(
+                f"The rows have more than {file_options.MAX_COLUMNS} columns.", ErrorKind.TOO_LARGE
+            )
     if number and not columns:
         table.refuse(_NO_COLUMNS if note is None else _EMPTY_OBJECT)
     names = list(columns)
@@ -481,7 +478,7 @@ def _parsed(content: bytes | str, what: str) -> JsonValue:
         value: JsonValue = _whole_text(exact)
     except ValueError as error:
         text = content if isinstance(content, str) else content.decode()
-        if format_of_content(text.encode()) is TableFormat.NDJSON:
+        if file_options.format_of_content(text.encode()) is TableFormat.NDJSON:
             table.refuse(f"{what} has an object in each line. Choose the format ndjson.")
         if text.lstrip(f"{_MARK} \t\r\n").startswith("<"):
             table.refuse(f"{what} is HTML or XML, not JSON. Check its URL and access.")

@@ -54,7 +54,7 @@ _MOST_DIGITS = 100
 """Digits of a code; LibreOffice shows fewer."""
 _MIDNIGHT = datetime.combine(date(1900, 1, 1), time())
 _Meaning: TypeAlias = Callable[[Mapping[str, str]], CodeFormat | Shown | None]
-"""What the style of a cell says beside its type: a form of codes, or hours beyond a day."""
+"""The form of codes, or of hours beyond a day, by the style of a cell."""
 
 
 class Styles:

@@ -456,14 +456,14 @@ _TIME_OF_DAY = re.compile(
 
 def read_time(text: str) -> str:
     """A time such as `9:30` or `9:30 PM` as `HH:MM` or `HH:MM:SS`; another text as it is."""
-    found = _TIME_OF_DAY.fullmatch(text)
-    if found is None:
+    match = _TIME_OF_DAY.fullmatch(text)
+    if match is None:
         return text
-    hour, half = int(found["hour"]), (found["half"] or "").lower()
+    hour, half = int(match["hour"]), (match["half"] or "").lower()
     if half and not 1 <= hour <= 12:
         return text
     hour = hour % 12 + 12 * (half == "p") if half else hour
-    return f"{hour:02}{found['rest']}"
+    return f"{hour:02}{match['rest']}"
 
 
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

@@ -117,14 +117,14 @@ class CodeFormat:
             return integer
         return self.shown_digits(str(integer))
 
-    def shown_digits(self, whole: str) -> str:
+    def shown_digits(self, integer: str) -> str:
         """A whole number, in digits, as it is shown."""
         first, *others, last = self.signs
-        digits = whole.removeprefix("-").zfill(len(others) + 1)
+        digits = integer.removeprefix("-").zfill(len(others) + 1)
         more = len(digits) - len(others)
         pairs = zip(others, digits[more:], strict=True)
         shown = first + digits[:more] + "".join(sign + digit for sign, digit in pairs) + last
-        return f"-{shown}" if whole.startswith("-") else shown
+        return f"-{shown}" if integer.startswith("-") else shown
 
 
 def shown_cell(value: Cell) -> JsonValue:
