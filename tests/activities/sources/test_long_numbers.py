@@ -4,7 +4,7 @@ import io
 import json
 import sqlite3
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from activities.sources.database_process import DatabaseAddress, DatabaseQuery, write_rows
+from activities.sources.readers import workbook_xml
 from activities.sources.readers.opening import open_table
 from models.core.values import InvalidValueError, exact_number
 from models.data.fields.rules.fields import FieldKind, FieldSpec
@@ -289,3 +290,22 @@ def test_small_numbers_and_halves_of_characters(tmp_path: Path, written: str, re
     (tmp_path / "file").write_text(f'[{{"a": {written}, "b": "1e-400"}}]')
     table = open_table([tmp_path / "file"], ReadOptions(TableFormat.JSON))
     assert [*table.rows()] == [[read, "1e-400"]]
+
+
+@pytest.mark.parametrize("numbers", [IDS, ["1", "2", "3"]], ids=["exact", "plain"])
+def test_a_sheet_is_searched_once_however_often_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: list[str]
+) -> None:
+    searched: list[str] = []
+    pieces = workbook_xml._pieces
+
+    def search(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+        searched.append(part)
+        return pieces(archive, part)
+
+    monkeypatch.setattr(workbook_xml, "_pieces", search)
+    path, options = _xlsx(tmp_path / "numbers", numbers)
+    table = open_table([path], options)
+    readings = [[str(row[0]) for row in table.rows()] for _ in range(3)]
+    assert readings == [numbers] * 3
+    assert searched == [SHEET]

@@ -10,8 +10,9 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NoReturn
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
@@ -89,7 +90,7 @@ def read_head(path: Path, sheet: str) -> SheetHead:
             if archive.getinfo(part).file_size > _SHEET_BYTES:
                 _add_later(codes, uncalculated, _pieces(archive, part), formats)
             return _summary(codes, uncalculated)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError):
+    except _UNREADABLE:
         return SheetHead()
 
 
@@ -305,6 +306,7 @@ _ODD = {
 _ODD[Shown.MOMENT] = _ODD[Shown.DAY]
 _OF_AN_ERROR = rb"""\st=["']e["']"""
 _ERROR = re.compile(rb"""(<(?:\w+:)?c\s[^>]*?\bt=["'])e(?=["'])""")
+_UNREADABLE = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError)
 _PIECE = 256 * 1024
 _OVERLAP = 16 * 1024
 """Bytes that a cell with a formula fits into."""
@@ -317,10 +319,10 @@ class ExactSheet:
     """A sheet of calamine, but for the numbers that it does not read as their sheet shows them.
 
     Whole numbers beyond 2^53, written without an exponent, are identifiers, and become texts: a
-    double holds few of them. Some numbers of days are other days, or none. Percentages and
-    codes in `mixed` columns depend on the format of each cell. Errors are no texts that say the
-    same. A sheet that has such a cell is read once more for them, in step with its rows. In
-    other formats the texts in `errors` are errors.
+    double holds few of them. Some numbers of days are other days, or none. Percentages and codes in
+    `mixed` columns depend on the format of each cell. Errors are no texts that say the same. A
+    sheet that has such a cell is read once more for them, in step with its rows. In other formats
+    the texts in `errors` are errors.
     """
 
     def __init__(
@@ -332,7 +334,7 @@ class ExactSheet:
     def iter_rows(self) -> Iterator[list[Any]]:
         """The rows from the first of the sheet on, from the first column that has a cell."""
         assert self.start is not None, "an empty sheet has no rows"
-        exact_rows = _exact_rows(self._path, self.name, self._mixed)
+        exact_rows = iter(_exact_rows(self._path, self.name, self._mixed) if self._is_exact else ())
         row, exact = next(exact_rows, _AT_END)
         for place, values in enumerate(self._sheet.iter_rows()):
             while row < place:
@@ -343,6 +345,17 @@ class ExactSheet:
                 yield values
             else:
                 yield [ErrorCell(str(one)) if one in self._errors else one for one in values]
+
+    @cached_property
+    def _is_exact(self) -> bool:
+        """True when a cell may be read otherwise: a sheet is searched once, and read often."""
+        with suppress(*_UNREADABLE), zipfile.ZipFile(self._path) as archive:
+            part, patterns = part_of(archive, self.name), _Dates.of(archive).patterns()
+            return bool(self._mixed) or (
+                part is not None
+                and any(each.search(piece) for piece in _pieces(archive, part) for each in patterns)
+            )
+        return False
 
 
 def with_errors_as_texts(path: Path, sheet: str) -> Path | None:
@@ -408,8 +421,8 @@ class _Dates:
             return None
         return serial(value, form, self.since_1904)
 
-    def pattern(self) -> re.Pattern[bytes]:
-        """A pattern that is found in each sheet that has a cell to be read exactly."""
+    def patterns(self) -> Sequence[re.Pattern[bytes]]:
+        """Patterns of which a sheet with such a cell has one; one for all is slower to search."""
         patterns = [_IN_A_PART, _OF_AN_ERROR]
         for form, odd in _ODD.items():
             of_it = {style for style, each in self.forms.items() if each is form} - self.unusual
@@ -417,7 +430,7 @@ class _Dates:
                 patterns.append(_OF_STYLE % ("|".join(sorted(of_it)).encode(), odd))
         if self.unusual:
             patterns.append(_OF_STYLE % ("|".join(sorted(self.unusual)).encode(), b""))
-        return re.compile(b"|".join(patterns))
+        return [*map(re.compile, patterns)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,23 +457,15 @@ class _Typed:
 
 def _exact_rows(path: Path, sheet: str, mixed: Set[int]) -> Iterator[tuple[int, Exact]]:
     """The rows with such cells, from the first on, which counts from 0; none for other files."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            part = part_of(archive, sheet)
-            if part is None:
-                return
-            dates = _Dates.of(archive)
-            if not mixed and not any(map(dates.pattern().search, _pieces(archive, part))):
-                return
-            reader = _Reader(dates, _Typed.of(archive, mixed))
-            with archive.open(part) as file:
-                while piece := file.read(_PIECE):
-                    reader.feed(piece)
-                    yield from reader.taken()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError):
-        return
-    except expat.ExpatError:
-        return
+    with suppress(*_UNREADABLE, expat.ExpatError), zipfile.ZipFile(path) as archive:
+        part = part_of(archive, sheet)
+        if part is None:
+            return
+        reader = _Reader(_Dates.of(archive), _Typed.of(archive, mixed))
+        with archive.open(part) as file:
+            while piece := file.read(_PIECE):
+                reader.feed(piece)
+                yield from reader.taken()
 
 
 def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
