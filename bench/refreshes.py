@@ -167,7 +167,7 @@ _WRITES = (
 class _WriteFloor:
     """Statements that only write: changed records, their history, and the rows of their source.
 
-    They compare nothing, wait for nobody, and know before what changes.
+    They compare nothing, hold no record before, and know what changes.
     """
 
     def __init__(self, platform: Platform, source: _Source) -> None:
