@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from api.console.automations.settings import TRIGGER_SENTENCES
+from api.console.views.routes import OPERATOR_WORDS, operators_of
 from api.kernel.representations import Prepared
 from api.kernel.routing import ApiRequest, Data, Router
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
@@ -30,7 +31,9 @@ from models.automation.automations.rules.triggers.configs import needed_keys
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
 from models.core.expressions.rules.functions import FUNCTIONS
-from models.core.filters.grammar import OPERATOR_NOTES
+from models.core.filters.grammar import ValueForm
+from models.core.filters.operands import PERIODS, Direction, Unit
+from models.data.fields.rules.values import KIND_RULES, RESULT_FORMS
 from models.messages.realtime import leave_tab, report_tab
 from models.people.users import display_names
 from runtime.errors import ValidationError
@@ -273,9 +276,20 @@ def catalog() -> JsonObject:
             {"name": name, "description": says, "keys": list(keys)}
             for name, says, keys in _VARIABLES
         ],
-        "operators": [
-            {"name": op, "description": note.says} for op, note in OPERATOR_NOTES.items()
-        ],
+        "filters": _filters(),
+    }
+
+
+def _filters() -> JsonObject:
+    """The operators of filters by the form of a field, with the operands that are chosen."""
+    return {
+        "all": [{"op": op.value, "label": label} for op, label in OPERATOR_WORDS.items()],
+        "forms": {form.value: operators_of(form) for form in ValueForm},
+        "kinds": {kind.value: rule.form.value for kind, rule in KIND_RULES.items()},
+        "results": {str(kind): form.value for kind, form in RESULT_FORMS.items()},
+        "periods": list(PERIODS),
+        "units": [unit.value for unit in Unit],
+        "directions": [direction.value for direction in Direction],
     }
 
 

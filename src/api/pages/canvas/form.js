@@ -482,8 +482,8 @@ export const Properties = {
 };
 
 /** The context of every field of a form: names, issues by place, and whether it may be changed. */
-export const formOf = ({ names, issues, readonly, config, secrets = false, paths = () => [], bodyNodes = () => [] }) => ({
-  names, readonly, config, secrets, paths, bodyNodes,
+export const formOf = ({ names, issues, readonly, config, secrets = false, paths = () => [], bodyNodes = () => [], filters }) => ({
+  names, readonly, config, secrets, paths, bodyNodes, filters,
   issuesAt: (path, below) => issues().filter((issue) => issue.path === path || (below && issue.path?.startsWith(`${path}.`))),
 });
 

@@ -87,7 +87,7 @@ export const NodePanel = {
     provide("form", formOf({
       names: props.names, issues: () => props.issues.map(placed), readonly: () => props.readonly,
       config: () => parametersOf(props.node), secrets: props.kind.secrets,
-      paths: () => pathsOf(props.outputs), bodyNodes: () => props.kind.bodyNodes ?? [],
+      paths: () => pathsOf(props.outputs), bodyNodes: () => props.kind.bodyNodes ?? [], filters: props.catalog.filters,
     }));
     const put = (key, value) => emit("change", withKey(props.node, key, value));
     const change = (_config, key, value) => {

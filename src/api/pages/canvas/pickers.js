@@ -97,7 +97,7 @@ const NUMBERS = new Set(["number", "currency", "percent", "rating", "duration"])
 /** The schema of the values of a field of a table. */
 export function valueSchema({ kind, options = [] }) {
   const keys = options.map(({ key }) => key);
-  const labels = Object.fromEntries(options.map(({ key, label }) => [key, label]));
+  const labels = Object.fromEntries(options.map(({ key, name }) => [key, name]));
   if (kind === "checkbox") return { type: "boolean" };
   if (NUMBERS.has(kind)) return { type: "number" };
   if (keys.length > 0 && kind === "multi_select") return { type: "array", items: { enum: keys, labels } };
@@ -153,15 +153,12 @@ const RecordField = {
 CONTROLS.record = (field) => h(RecordField, { field });
 CONTROLS.relations = CONTROLS.record;
 
-const OPERATORS = {
-  eq: "is", ne: "is not", in: "is one of", not_in: "is none of", contains: "contains", not_contains: "does not contain",
-  starts_with: "starts with", ends_with: "ends with", gt: "is greater than", gte: "is at least", lt: "is less than",
-  lte: "is at most", between: "is between", before: "is before", after: "is after", on: "is on", within: "is within",
-  relative: "is relative to today", has_any: "has any of", has_all: "has all of", has_none: "has none of",
-  is_empty: "is empty", is_not_empty: "is not empty",
-};
 const WITHOUT_VALUE = new Set(["is_empty", "is_not_empty"]);
 const LISTS = new Set(["in", "not_in", "between", "has_any", "has_all", "has_none"]);
+
+/** True when a control shows a value, and each element of a list, whole. */
+const fitsWhole = (value, control) => fits(value, control)
+  && (control.control !== "list" || (Array.isArray(value) && value.every((one) => one !== undefined && fits(one, controlOf(control.items, {})))));
 
 const isLeaf = (tree) => isObject(tree) && typeof tree.field === "string" && typeof tree.op === "string" && Object.keys(tree).every((key) => ["field", "op", "value"].includes(key));
 
@@ -206,32 +203,49 @@ const FilterField = {
       const { leaves } = rows;
       const set = (next) => field.emit(filterOf({ ...rows, joined: rows.joined || next.length > 1, leaves: next }));
       const known = new Map((fields.value ?? []).map((one) => [one.key, one]));
+      const { all, forms, kinds, results, periods, units, directions } = field.form.filters;
+      /** The operators of the kind of a field; all where it is not known. */
+      const operatorsOf = (name) => {
+        const { kind, settings } = known.get(keyOf(name)) ?? {};
+        return forms[results[settings?.resultKind] ?? kinds[kind]] ?? all;
+      };
       const operandOf = (name, op) => {
+        if (op === "relative") return { enum: periods };
+        if (op === "within") return { type: "object", properties: { count: { type: "integer", minimum: 1, title: "Number" }, unit: { enum: units }, direction: { enum: directions } }, required: ["count", "unit", "direction"] };
         const described = known.get(keyOf(name));
         const schema = described ? valueSchema(described) : {};
         if (LISTS.has(op)) return { type: "array", items: schema.type === "array" ? schema.items : schema };
         return schema.type === "array" ? schema.items : schema;
       };
+      const firstOperand = (name, op) => {
+        if (op === "within") return { count: 7, unit: "day", direction: "future" };
+        const first = firstOf(operandOf(name, op), {});
+        return op === "between" ? [firstOf(operandOf(name, "eq"), {}), firstOf(operandOf(name, "eq"), {})] : first;
+      };
+      /** A condition with another field or operator; its value stays where it fits. */
+      const compared = (leaf) => {
+        const offered = operatorsOf(leaf.field);
+        const op = offered.some((one) => one.op === leaf.op) ? leaf.op : offered[0].op;
+        if (WITHOUT_VALUE.has(op)) return withKey({ ...leaf, op }, "value", undefined);
+        const control = controlOf(operandOf(leaf.field, op), {});
+        const candidates = [leaf.value, [leaf.value], leaf.value?.[0]];
+        const kept = isBinding(leaf.value) ? leaf.value : candidates.find((one) => one !== undefined && fitsWhole(one, control) && (op !== "between" || one.length === 2));
+        return { ...leaf, op, value: kept ?? firstOperand(leaf.field, op) };
+      };
       const row = (leaf, index) => {
         const described = known.get(keyOf(leaf.field));
         const change = (key, value) => set(leaves.with(index, withKey(leaf, key, value)));
-        const compare = (key) => {
-          const fit = fits(leaf.value, controlOf(operandOf(key, leaf.op), {})) || isBinding(leaf.value);
-          set(leaves.with(index, { ...leaf, field: key, ...(WITHOUT_VALUE.has(leaf.op) || fit ? {} : { value: firstOf(operandOf(key, leaf.op), {}) }) }));
-        };
+        const compare = (changes) => set(leaves.with(index, compared({ ...leaf, ...changes })));
+        const operators = operatorsOf(leaf.field);
         return h("div", { class: "row-of filter-row", key: index }, [
-          known.size > 0 ? h("select", { "aria-label": `Field ${index + 1}`, disabled: readonly, value: leaf.field, onChange: (event) => compare(event.target.value) }, [
+          known.size > 0 ? h("select", { "aria-label": `Field ${index + 1}`, disabled: readonly, value: leaf.field, onChange: (event) => compare({ field: event.target.value }) }, [
             !known.has(leaf.field) && h("option", { value: leaf.field }, described ? `${described.label} (${leaf.field})` : leaf.field || "Choose…"),
             ...[...known.values()].map((one) => h("option", { value: one.key, key: one.key }, one.label))])
             : h("input", { type: "text", class: "mono", "aria-label": `Field ${index + 1}`, list, readonly, value: leaf.field, placeholder: "trigger.body.status", onInput: (event) => change("field", event.target.value) }),
           h("select", {
             "aria-label": `Operator ${index + 1}`, disabled: readonly, value: leaf.op,
-            onChange: (event) => {
-              const op = event.target.value;
-              const value = WITHOUT_VALUE.has(op) ? undefined : LISTS.has(op) === Array.isArray(leaf.value) || isBinding(leaf.value) ? leaf.value : LISTS.has(op) ? [leaf.value ?? ""] : leaf.value?.[0] ?? "";
-              set(leaves.with(index, withKey({ ...leaf, op }, "value", value)));
-            },
-          }, Object.entries(OPERATORS).map(([name, title]) => h("option", { value: name, key: name }, title))),
+            onChange: (event) => compare({ op: event.target.value }),
+          }, [...operators, ...all.filter(({ op }) => op === leaf.op && !operators.some((one) => one.op === op))].map(({ op, label }) => h("option", { value: op, key: op }, label))),
           !WITHOUT_VALUE.has(leaf.op) && h(Field, {
             schema: operandOf(leaf.field, leaf.op),
             root: {}, name: "", owner: "field", value: leaf.value, path: `${field.path}.${rows.joined ? `${rows.join}.${index}.` : ""}value`, label: `Value ${index + 1}`, isBare: true, required: true,
@@ -247,7 +261,7 @@ const FilterField = {
         leaves.length > 1 && h("select", { "aria-label": "Match", disabled: readonly, value: rows.join, onChange: (event) => field.emit({ [event.target.value]: leaves }) },
           [h("option", { value: "and" }, "All conditions"), h("option", { value: "or" }, "Any condition")]),
         ...leaves.map(row),
-        !readonly && h("button", { type: "button", class: "button small add", onClick: () => set([...leaves, { field: first, op: "eq", value: firstOf(operandOf(first, "eq"), {}) }]) }, "Add condition"),
+        !readonly && h("button", { type: "button", class: "button small add", onClick: () => set([...leaves, compared({ field: first, op: "eq" })]) }, "Add condition"),
       ]);
     };
   },

@@ -220,7 +220,7 @@ export const TriggerPanel = {
     provide("scope", scopeOf({ catalog: { ...props.catalog, variables: props.catalog.variables.filter(({ name }) => name === "trigger") }, names: props.names, outputs: () => props.outputs }));
     const form = formOf({
       names: props.names, issues: () => props.issues.map(placed), readonly: () => props.readonly, config: () => props.trigger,
-      paths: () => ["record", "before", "changedKeys", "actor", "trigger"],
+      paths: () => ["record", "before", "changedKeys", "actor", "trigger"], filters: props.catalog.filters,
     });
     provide("form", form);
     const turn = (kind) => {

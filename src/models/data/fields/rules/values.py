@@ -294,7 +294,7 @@ class ResultKind(StrEnum):
     JSON = "json"
 
 
-_RESULTS: dict[object, ValueForm] = {
+RESULT_FORMS: dict[object, ValueForm] = {
     ResultKind.TEXT: ValueForm.TEXT,
     ResultKind.NUMBER: ValueForm.NUMBER,
     ResultKind.CHECKBOX: ValueForm.BOOLEAN,
@@ -307,7 +307,7 @@ _RESULTS: dict[object, ValueForm] = {
 def value_form(spec: FieldSpec) -> ValueForm:
     """The stored form of a field's values; of a formula or rollup, that of its result kind."""
     if spec.kind in {FieldKind.FORMULA, FieldKind.ROLLUP}:
-        return _RESULTS.get(spec.settings.get("resultKind"), ValueForm.OPAQUE)
+        return RESULT_FORMS.get(spec.settings.get("resultKind"), ValueForm.OPAQUE)
     return KIND_RULES[spec.kind].form
 
 
