@@ -369,6 +369,41 @@ async def test_acts_on_rows_of_groups_are_undone(table: Table) -> None:
     assert "in loaded records" in await page.text(".find-bar")
 
 
+GROWN = """import('/pages/grid/records.js').then(async ({ Records }) => {
+  const { Level } = await import('/pages/grid/groups.js');
+  const field = { key: 'a', form: 'option', kind: 'select' };
+  const level = new Level(field, {}, { valueOf: (record) => record.data.a, zone: 'UTC' });
+  const asked = [];
+  const record = (id, a) => ({ id, title: id, data: { a }, relations: {} });
+  const groups = ['x', 'y'].map((value) => ({ value, count: 1, aggregates: {} }));
+  const call = async (method, path, body) => {
+    asked.push(body.cursor ?? 'none');
+    if (body.limit === 1) return { aggregates: { table_rows: 2 }, groups };
+    if (window.isDown) throw Object.assign(new Error('Down'), { status: 503 });
+    return { records: [record('1', 'x'), record('2', 'y')], cursor: 'of both' };
+  };
+  const names = { titles: new Map() };
+  const of = (levels) => new Records({
+    call, databaseId: 'd', query: {}, names, grouping: { levels, groupBy: [{ field: 'a' }] },
+  });
+  const records = of([level]);
+  for (let round = 0; round < 3; round += 1) await records.more();
+  const grown = [records.list.length, records.state.isDone, [...asked]];
+  window.isDown = true;
+  asked.length = 0;
+  const failed = [of([level]), of([])];
+  for (const one of failed) await one.more();
+  await new Promise((done) => setTimeout(done, 50));
+  return [grown, asked.length, failed.map((one) => one.state.problem)];
+})"""
+
+
+async def test_groups_that_grew_and_windows_that_fail_are_asked_for_once(table: Table) -> None:
+    await table.open()
+    grown = [2, True, ["none", "none"]]
+    assert await table.page.evaluate(GROWN) == [grown, 4, ["Down", "Down"]]
+
+
 KINDS: list[Json] = [
     {"label": "Note", "kind": "text"},
     {"label": "Price", "kind": "number"},

@@ -96,8 +96,9 @@ export class Records {
       // The filter may find records of other groups.
       byPath.get(division.pathOf(record))?.rows.push({ ...kept(record, this.names), color: page.colors?.[record.id] });
     }
-    for (const one of groups) one.isDone = true;
-    Object.assign(group, { cursor: page.cursor, isDone: !page.cursor });
+    // Small groups that have grown since they were counted are read no further: the rest is new.
+    if (groups.length > 1) for (const one of groups) one.isDone = true;
+    else Object.assign(group, { cursor: page.cursor, isDone: !page.cursor });
     this.draw(division, isFresh || division.isDivided ? 0 : listed);
   }
 
@@ -117,8 +118,6 @@ export class Records {
   /** Count anew: a table is read without its number, too. */
   async count() {
     await this.tally().catch((error) => { if (error.status === undefined) throw error; });
-    // There may be too many groups by now.
-    if (this.coming) await this.more();
   }
 
   /** Ask for the number of records, the figures and the groups: a cursor is for one query alone. */

@@ -57,9 +57,9 @@ export const Sheet = {
       if (!box.value || records.state.problem) return;
       const { scrollTop, clientHeight } = box.value;
       const due = records.division.due(scrollTop / ROW, (scrollTop + clientHeight) / ROW + AHEAD);
-      if (due) records.more(due);
+      if (due || records.coming) records.more(due);
     }
-    watch([records.rows, () => records.state.isLoading], fill, { flush: "post" });
+    watch([records.rows, () => records.state.isLoading, () => records.state.isCut], fill, { flush: "post" });
 
     /** Scroll as little as shows the active cell. */
     function reveal() {
