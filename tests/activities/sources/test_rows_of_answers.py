@@ -136,11 +136,19 @@ def read_pages(directory: Path, pages: Sequence[Any], page_size: int | None) -> 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 9))
 def test_a_row_that_the_next_page_repeats_is_read_once(visible: list[bool], limit: int) -> None:
-    pages = [*offset_pages([True, *visible], limit)]
+    """Once a page was full, which tells that the server gives as many as are asked for."""
+    pages = [*offset_pages([True] * limit + visible, limit)]
     with TemporaryDirectory() as directory:
         read = read_pages(Path(directory), pages, limit)
     seen = {row["n"] for page in pages for row in page}
     assert read == sorted(seen)
+
+
+@pytest.mark.parametrize("pages", [[[1, 2], [2, 3], [3]], [[1, 2], [2]]])
+def test_equal_rows_are_kept_where_a_server_gives_fewer_than_a_page(
+    tmp_path: Path, pages: list[list[int]]
+) -> None:
+    assert read_pages(tmp_path, pages, 5) == [row for page in pages for row in page]
 
 
 @pytest.mark.parametrize("page_size", [2, None])

@@ -95,12 +95,15 @@ def read_json(pages: Sequence[Path], options: ReadOptions) -> table.Table:
 
     def objects() -> Iterator[Any]:
         yield from first
-        before = first
+        before, longest = first, len(first)
         for content in map(Path.read_bytes, pages[1:]):
             # Some servers answer nothing behind the last page.
             if content.strip():
                 rows, _ = rows_in(_value(content, options, "The file"), later)
-                yield from rows[_repeated(before, rows, options.page_size or 0) :]
+                longest = max(longest, len(rows))
+                # The longest page may be all that the server gives at once: it lacks no rows.
+                size = options.page_size if len(before) < longest else None
+                yield from rows[_repeated(before, rows, size or 0) :]
                 before = rows
 
     return replace(_table(objects, json_path, note), stated=stated)
