@@ -373,8 +373,11 @@ def span(now: datetime, by: Grain, since: datetime | None, until: datetime | Non
 
     Raises ValidationError for one that ends before it begins, and for too many periods.
     """
-    last = by.end_of(until or now)
-    first = last - by.length * by.usual if since is None else by.start_of(since)
+    try:
+        last = by.end_of(until or now)
+        first = last - by.length * by.usual if since is None else by.start_of(since)
+    except OverflowError:
+        raise ValidationError.at("until", "Choose a time from the year 2 to 9998.") from None
     if last <= first:
         raise ValidationError.at("until", "Later than `since`.")
     if last - first > by.length * by.most:

@@ -220,10 +220,15 @@ async def test_sums_go_when_their_time_is_over(space: Space) -> None:
         (Grain.HOUR, NOON, NOON - timedelta(hours=1)),
         (Grain.HOUR, NOON - timedelta(days=8), NOON),
         (Grain.DAY, NOON - timedelta(days=367), NOON),
+        (Grain.DAY, None, datetime.min.replace(tzinfo=UTC)),
+        (Grain.HOUR, None, datetime.max.replace(tzinfo=UTC)),
+        (Grain.HOUR, NOON, datetime.max.replace(tzinfo=UTC)),
+        (Grain.HOUR, datetime.max.replace(tzinfo=UTC), None),
+        (Grain.DAY, datetime.min.replace(tzinfo=UTC), None),
     ],
 )
 def test_a_span_that_is_empty_or_too_long_is_refused(
-    by: Grain, since: datetime, until: datetime
+    by: Grain, since: datetime | None, until: datetime | None
 ) -> None:
     with pytest.raises(ValidationError):
         span(NOON, by, since, until)
