@@ -46,7 +46,7 @@ def refuse(request: ApiRequest, refusal: PlatformError) -> Response:
         message=refusal.message,
         advice=refusal.advice,
         details=refusal.details if isinstance(refusal, ValidationError) else [],
-        broken=refusal.details if isinstance(refusal, InUseError) else None,
+        in_use=refusal if isinstance(refusal, InUseError) else None,
         path=request.url.path,
         fields=_sent_fields(request),
         token="" if request.cookie is None else _token(request),

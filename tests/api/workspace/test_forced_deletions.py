@@ -272,7 +272,7 @@ async def test_a_page_asks_before_a_member_is_removed(
     remove = f"{page}/{path.rpartition('/')[2]}/remove"
     async with await signed_in(app, space) as visitor:
         refused = await visitor.send_form(remove, page)
-        assert (refused.status_code, "Delete anyway" in refused.text) == (409, True)
+        assert (refused.status_code, "Remove anyway" in refused.text) == (409, True)
         assert (await visitor.send_form(remove, page, force="true")).status_code == 303
 
 

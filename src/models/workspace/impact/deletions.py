@@ -40,7 +40,9 @@ class InUseError(ConflictError):
 
     def __init__(self, answer: queries.ImpactAnswer) -> None:
         broken = [place for place in answer.places if place.breaks]
-        super().__init__(_sentence(broken, answer.breaking))
+        self.removes_member = answer.kind is SubjectKind.MEMBER
+        act = "removal" if self.removes_member else "deletion"
+        super().__init__(_sentence(act, broken, answer.breaking))
         self.details = BrokenPlaces(
             places=broken[:MAX_LISTED],
             total=answer.total,
@@ -49,7 +51,7 @@ class InUseError(ConflictError):
         )
 
 
-def _sentence(broken: list[queries.ImpactPlace], breaking: int) -> str:
+def _sentence(act: str, broken: list[queries.ImpactPlace], breaking: int) -> str:
     labels: dict[str, int] = {}
     for place in broken:
         label = f"{place.kind.replace('_', ' ')} {place.label}"
@@ -59,7 +61,7 @@ def _sentence(broken: list[queries.ImpactPlace], breaking: int) -> str:
     listed = ", ".join([*named, *([f"{more} more"] if named and more else [])])
     places = "1 place" if breaking == 1 else f"{breaking} places"
     which = f": {listed}" if listed else " that you cannot see"
-    return f"The deletion breaks {places}{which}. Change them first, or force the deletion."
+    return f"The {act} breaks {places}{which}. Change them first, or force the {act}."
 
 
 @asynccontextmanager
