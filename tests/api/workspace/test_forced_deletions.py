@@ -15,6 +15,7 @@ from tests.api.workspace.test_impact import (
     close,
     field_of,
     make_action,
+    make_connection,
     make_database,
     publish_doubling,
 )
@@ -23,6 +24,7 @@ from tests.support.automations import read as data_of
 from tests.support.client import Client
 from tests.support.files import stored
 from tests.support.items import make as make_thing
+from tests.support.plans import recorded_statements
 from tests.support.spaces import Space
 from tests.support.visitor import signed_in
 
@@ -58,16 +60,9 @@ async def view(client: Client, space: Space) -> tuple[str, Json]:
 
 
 async def connection(client: Client, space: Space) -> tuple[str, Json]:
-    body = {
-        "provider": "http",
-        "label": "Shop",
-        "config": {"baseUrl": "https://example.test/"},
-        "credentials": {"secret": "planted"},
-    }
-    path = f"{space.path}/integrations/connections"
-    made = data_of(await client.post(path, json=body), 201)
+    made = await make_connection(client, space)
     config = {"url": "https://a.test", "connectionId": made["id"]}
-    return f"{path}/{made['id']}", node("http_request", config)
+    return f"{space.path}/integrations/connections/{made['id']}", node("http_request", config)
 
 
 async def secret(client: Client, space: Space) -> tuple[str, Json]:
@@ -318,6 +313,36 @@ async def test_a_folder_is_in_use_by_what_names_anything_inside(
     answer = await ask(client, space, kind="item", id=made["itemId"])
     assert {one["label"] for one in answer["places"]} == {"Double"}
     data_of(await client.delete(path))
+
+
+async def test_a_folder_of_many_files_takes_no_more_statements(
+    client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mount has very many of them."""
+    folder = (await make_thing(client, "folder", "Files"))["item"]["id"]
+
+    async def put_file() -> str:
+        file_id = str((await stored(client, space, b"[]"))["fileId"])
+        config = {"fileId": file_id}
+        await make_thing(client, "file", "Rows", parentItemId=folder, config=config)
+        return file_id
+
+    async def statements() -> tuple[int, list[str]]:
+        with recorded_statements(monkeypatch) as seen:
+            answer = await ask(client, space, kind="item", id=folder)
+        return len(seen), [one["label"] for one in answer["places"]]
+
+    await put_file()
+    few, _ = await statements()
+    file_ids = [await put_file() for _ in range(20)]
+    source = {"label": "Rows", "kind": "file", "config": {"fileId": file_ids[9], "format": "json"}}
+    target = (await make_database(client, space))["id"]
+    body = {**source, "targetDatabaseId": target}
+    data_of(await client.post(f"{space.path}/data-sources", json=body), 201)
+    many, labels = await statements()
+    # One more asks which of the places the caller sees.
+    assert many <= few + 1
+    assert labels == ["Rows"]
 
 
 async def test_an_item_of_a_view_is_in_use_by_what_names_the_view(

@@ -472,16 +472,20 @@ async def test_secrets_actions_and_members_are_found(client: Client, space: Spac
         assert places(answer) == {("automation", node, path, "read", True)}
 
 
-async def test_connections_and_endpoints_are_found(client: Client, space: Space) -> None:
-    connection = {
+async def make_connection(client: Client, space: Space) -> Json:
+    body = {
         "provider": "http",
         "label": "Shop",
         "config": {"baseUrl": "https://example.test/"},
         "credentials": {"secret": "planted"},
     }
-    made = data_of(
-        await client.post(f"{space.path}/integrations/connections", json=connection), 201
-    )
+    path = f"{space.path}/integrations/connections"
+    made: Json = data_of(await client.post(path, json=body), 201)
+    return made
+
+
+async def test_connections_and_endpoints_are_found(client: Client, space: Space) -> None:
+    made = await make_connection(client, space)
     url = {"url": "https://hooks.example.test/"}
     endpoint = data_of(await client.post(f"{space.path}/webhook-endpoints", json=url), 201)
     nodes = [

@@ -218,7 +218,8 @@ def has_one_of(texts: Collection[str]) -> sa.ColumnElement[bool]:
     content = sa.func.lower(
         sa.cast(_graph.trigger_config, sa.Text) + sa.cast(_graph.graph, sa.Text)
     )
-    may_name = sa.or_(*(sa.func.strpos(content, sa.literal(text.lower())) > 0 for text in texts))
+    parts = sa.literal([f"%{text.lower()}%" for text in texts], ARRAY(sa.Text))
+    may_name = content.like(sa.any_(parts))
     names = _graph.referenced_ids.overlap(sa.literal(list(texts), ARRAY(sa.String)))
     # The text of a graph is written out only where it must be.
     return sa.case((_IS_READ, names), else_=may_name)

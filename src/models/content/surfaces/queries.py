@@ -391,7 +391,8 @@ async def block_definitions(
     ):
         return []
     by_key = sought.kind in (reference_rules.SubjectKind.FIELD, reference_rules.SubjectKind.OPTION)
-    conditions = [block.c.content[name].astext.in_(sought.ids) for name in _NAMING]
+    ids = sa.any_(sa.literal(sought.ids, sa.ARRAY(sa.Text)))
+    conditions = [block.c.content[name].astext == ids for name in _NAMING]
     rows = await work.rows(
         sa.select(
             surface.c.item_id,

@@ -164,7 +164,7 @@ class Sought:
     """The thing whose references are asked for; a field without a key is each of its database.
 
     `item_id` is its item: what names that names the thing. `also` are other things and items, for
-    queries that look for texts.
+    queries that are asked once for many.
     """
 
     subject: Subject

@@ -1,5 +1,6 @@
 """Data sources on the wire, and reading them."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol
@@ -285,22 +286,30 @@ async def data_source_definitions(
 ) -> Sequence[reference_rules.Definition]:
     """The data sources that may name a thing."""
     source = data_source.c
-    conditions = {
-        reference_rules.SubjectKind.CONNECTION: source.config["connectionId"].astext
-        == sought.subject.id,
-        reference_rules.SubjectKind.FILE: source.config["fileId"].astext == sought.subject.id,
-        reference_rules.SubjectKind.SECRET: source.config["auth"]["secretName"].astext
-        == sought.subject.id,
-        reference_rules.SubjectKind.MEMBER: sa.cast(source.created_by_user_id, sa.Text)
-        == sought.subject.id,
+    target = sa.cast(source.target_database_id, sa.Text)
+    columns = {
+        reference_rules.SubjectKind.CONNECTION: source.config["connectionId"].astext,
+        reference_rules.SubjectKind.FILE: source.config["fileId"].astext,
+        reference_rules.SubjectKind.SECRET: source.config["auth"]["secretName"].astext,
+        reference_rules.SubjectKind.MEMBER: sa.cast(source.created_by_user_id, sa.Text),
+        reference_rules.SubjectKind.DATABASE: target,
+        reference_rules.SubjectKind.FIELD: target,
+        reference_rules.SubjectKind.OPTION: target,
     }
-    condition = conditions.get(sought.kind)
-    if sought.database_id is not None:
-        condition = source.target_database_id == sought.database_id
-    if condition is None:
+    ids: defaultdict[reference_rules.SubjectKind, list[str]] = defaultdict(list)
+    for one in sought.subjects:
+        ids[one.kind].append(one.id)
+    conditions = [
+        column == sa.any_(sa.literal(ids[kind], sa.ARRAY(sa.Text)))
+        for kind, column in columns.items()
+        if kind in ids
+    ]
+    if not conditions:
         return []
     rows = await work.rows(
-        data_sources_of(actor.workspace_id).where(condition).order_by(ITEM.title, source.id),
+        data_sources_of(actor.workspace_id)
+        .where(sa.or_(*conditions))
+        .order_by(ITEM.title, source.id),
         of=DataSourceRow,
     )
     return [

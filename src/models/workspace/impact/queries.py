@@ -165,14 +165,15 @@ DEFINITIONS: Sequence[Definitions] = (
 """Queries for the definitions that may name a thing. A resource whose definitions name others adds
 its line here."""
 
-_BY_TEXT: Sequence[Definitions] = (
+_BATCHED: Sequence[Definitions] = (
     graph_definitions,
     run_definitions,
     action_definitions,
     block_definitions,
+    data_source_definitions,
     link_definitions,
 )
-"""Queries for texts, asked once for many things that are deleted together."""
+"""Queries that are asked once for many things which are deleted together."""
 _AT_ONCE = 500
 _REMAINING = frozenset({"automation_run", "share_link"})
 """Kinds of definitions of an item that its deletion breaks: open runs continue, links fail."""
@@ -270,11 +271,11 @@ async def _remaining(
     for start in range(0, len(sought), _AT_ONCE):
         first, *others = sought[start : start + _AT_ONCE]
         batch = replace(first, also=frozenset().union(*(other.subjects for other in others)))
-        for of_kind in _BY_TEXT:
+        for of_kind in _BATCHED:
             pairs += [(naming, batch) for naming in await of_kind(work, actor, batch)]
     for thing in sought:
         for of_kind in DEFINITIONS:
-            if of_kind not in _BY_TEXT:
+            if of_kind not in _BATCHED:
                 pairs += [(naming, thing) for naming in await of_kind(work, actor, thing)]
     open_items = await _open_items(work, actor, [definition for definition, _ in pairs])
     items = {thing.item_id for thing in sought if thing.item_id is not None}

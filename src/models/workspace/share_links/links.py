@@ -282,7 +282,8 @@ async def link_definitions(work: UnitOfWork, actor: Actor, sought: Sought) -> Se
     rows = await work.rows(
         sa.select(share_link).where(
             share_link.c.workspace_id == actor.workspace_id,
-            share_link.c.workspace_item_id.in_(sought.item_ids),
+            share_link.c.workspace_item_id
+            == sa.any_(sa.literal(sought.item_ids, sa.ARRAY(sa.Uuid))),
         ),
         of=visitors.ShareLink,
     )
