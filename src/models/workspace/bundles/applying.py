@@ -2,8 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -95,19 +94,10 @@ async def check_chunk(
 
 
 @dataclass(frozen=True, slots=True)
-class CopiedRows:
-    """Rows of a kind that is copied, as lines of COPY with the columns `names`."""
-
-    names: Sequence[str]
-    count: int
-    lines: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class ReadChunk:
     """Rows of a chunk as they go into their tables, by kind, with the findings of reading them."""
 
-    rows: Mapping[str, Sequence[Row] | CopiedRows]
+    rows: Mapping[str, Sequence[Row]]
     findings: Findings
 
 
@@ -120,11 +110,10 @@ async def read_chunk(
     """
     findings = Findings()
     found = await asyncio.to_thread(read_rows, lines, kinds, findings)
-    rows: dict[str, Sequence[Row] | CopiedRows] = {}
+    rows: dict[str, Sequence[Row]] = {}
     for kind in kinds:
         resolved = await references.resolve(work, target, kind, found[kind.name], findings)
-        own = await prepare_rows(work, target, kind, resolved.rows)
-        rows[kind.name] = await copied_rows(kind, own, work.now) if kind.copied else own
+        rows[kind.name] = await prepare_rows(work, target, kind, resolved.rows)
     return ReadChunk(rows, findings)
 
 
@@ -145,12 +134,9 @@ async def apply_chunk(
     """
     findings = chunk.findings
     for kind in kinds:
-        chunk_rows = chunk.rows[kind.name]
-        if isinstance(chunk_rows, CopiedRows):
-            await copy_rows(work, kind, chunk_rows)
-            findings.rows[kind.name] += chunk_rows.count
-            continue
-        rows = await references.place_below_parents(work, target, kind, chunk_rows, findings)
+        rows: Sequence[Row] = await references.place_below_parents(
+            work, target, kind, chunk.rows[kind.name], findings
+        )
         if kind.unique_key:
             rows = await _with_free_keys(work, target, kind, rows)
         if kind.store is not None:
@@ -217,26 +203,16 @@ _IN_UTC = ("Z", "+00:00")
 _LEAP_SECOND = re.compile(r":60(?=[.Z+-])")
 
 
-@contextmanager
-def _refusals(kind: BundleKind) -> Iterator[None]:
-    """Raise BundleError where PostgreSQL refuses a row of a kind."""
+async def insert_rows(work: UnitOfWork, kind: BundleKind, rows: Sequence[Row]) -> None:
+    """Insert rows of a kind by one statement. Raises BundleError where PostgreSQL refuses one."""
+    names = sorted(set[str]().union(*rows) & set(kind.table.c.keys()))
+    insert = _copy if kind.copied else _insert
     try:
-        yield
+        await insert(work, kind, names, rows)
     except _REFUSALS as error:
         raise BundleError(
             Fault.ROWS, f"{kind.name}: there are rows that PostgreSQL refuses."
         ) from error
-
-
-def _names(kind: BundleKind, rows: Sequence[Row]) -> Sequence[str]:
-    """The columns that these rows have."""
-    return sorted(set[str]().union(*rows) & set(kind.table.c.keys()))
-
-
-async def insert_rows(work: UnitOfWork, kind: BundleKind, rows: Sequence[Row]) -> None:
-    """Insert rows of a kind by one statement. Raises BundleError where PostgreSQL refuses one."""
-    with _refusals(kind):
-        await _insert(work, kind, _names(kind, rows), rows)
 
 
 async def _insert(
@@ -252,28 +228,19 @@ async def _insert(
     await work.execute(statement.on_conflict_do_nothing(index_elements=keys))
 
 
-async def copied_rows(kind: BundleKind, rows: Sequence[Row], now: datetime) -> CopiedRows:
-    """Rows of a kind as lines; no moment in them lies behind `now`."""
-    names = _names(kind, rows)
-    not_after = partial(_not_after, now, wire_timestamp(now)[:_TO_SECONDS])
+async def _copy(
+    work: UnitOfWork, kind: BundleKind, names: Sequence[str], rows: Sequence[Row]
+) -> None:
+    """Take PostgreSQL three fifths of the time of `_insert`; a row that is there is refused."""
+    not_after = partial(_not_after, work.now, wire_timestamp(work.now)[:_TO_SECONDS])
     forms = {name: not_after for name in names if name in _WRITTEN_AT} | {
         name: _as_json for name in names if isinstance(kind.table.c[name].type, JSONB)
     }
-    return CopiedRows(names, len(rows), await asyncio.to_thread(_lines, rows, names, forms))
-
-
-async def copy_rows(work: UnitOfWork, kind: BundleKind, rows: CopiedRows) -> None:
-    """Take PostgreSQL three fifths of the time of `insert_rows`; a row that is there is refused.
-
-    Raises BundleError where PostgreSQL refuses a row.
-    """
-    if not rows.count:
-        return
-    statement = f"COPY {kind.table.name} ({', '.join(rows.names)}) FROM STDIN"
+    lines = await asyncio.to_thread(_lines, rows, names, forms)
+    statement = f"COPY {kind.table.name} ({', '.join(names)}) FROM STDIN"
     driver = await work.driver()
-    with _refusals(kind):
-        async with driver.cursor() as cursor, cursor.copy(statement) as copy:
-            await copy.write(rows.lines)
+    async with driver.cursor() as cursor, cursor.copy(statement) as copy:
+        await copy.write(lines)
 
 
 def _lines(

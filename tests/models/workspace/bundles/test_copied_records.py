@@ -1,6 +1,5 @@
 """Records of a bundle are copied: values are imported as they are, without times in the future."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -10,19 +9,12 @@ from sqlalchemy import select
 
 from models.content.items.commands import ITEMS
 from models.core.base import Id
-from models.core.bundles import Row
-from models.data.databases.shapes import CreateDatabase
-from models.data.databases.store import create_database
 from models.data.fields.commands import DATABASES
 from models.data.records.bundle import RECORDS
 from models.data.records.tables import record
-from models.workspace.bundles import applying
-from models.workspace.bundles.applying import copied_rows, copy_rows, insert_rows
-from models.workspace.bundles.references import plan_ids
-from models.workspace.bundles.registry import KINDS
+from models.workspace.bundles.applying import insert_rows
 from models.workspace.bundles.rules import BundleError
 from runtime.database import UnitOfWork
-from tests.support.bundles import line, target_of
 from tests.support.spaces import Space
 
 LONG_AGO = "2020-02-29T12:00:00.123456Z"
@@ -44,7 +36,7 @@ async def _inserted(space: Space, **values: Any) -> Any:
             "created_by_user_id": None,
             **values,
         }
-        await copy_rows(work, RECORDS, await copied_rows(RECORDS, [row], work.now))
+        await insert_rows(work, RECORDS, [row])
         shown = select(record).where(record.c.id == Id(row["id"]))
         return await work.first(shown), work.now
 
@@ -104,39 +96,3 @@ async def test_a_record_that_postgresql_refuses_is_refused(
 ) -> None:
     with pytest.raises(BundleError):
         await _inserted(space, **values)
-
-
-def test_nothing_is_asked_of_tables_before_rows_are_copied() -> None:
-    for kind in KINDS:
-        if kind.copied:
-            assert (kind.parent, kind.store) == (None, None)
-            assert not kind.unique_key
-            assert not kind.hides
-
-
-async def test_lines_are_formed_while_a_chunk_is_read(
-    space: Space, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    formed: list[int] = []
-    form_lines = applying._lines
-
-    def form(rows: Sequence[Row], *others: Any) -> bytes:
-        formed.append(len(rows))
-        return form_lines(rows, *others)
-
-    monkeypatch.setattr(applying, "_lines", form)
-    target, database = target_of(space), str(uuid4())
-    values = {"databaseId": database, "title": "One", "data": {}, "archived": False}
-    moments = {"createdAt": LONG_AGO, "updatedAt": LONG_AGO}
-    lines = [line("record", id=str(uuid4()), **values, **moments) for _ in range(3)]
-    async with space.database.transaction() as work:
-        made = await create_database(work, space.actor, CreateDatabase(label="Goods"))
-        await plan_ids(work, target, "database", {database: str(made.id)})
-        await applying.plan_chunk(work, target, [RECORDS], lines)
-
-        chunk = await applying.read_chunk(work, target, [RECORDS], lines)
-        assert formed == [3]
-        findings = await applying.apply_chunk(work, target, [RECORDS], chunk)
-
-    assert formed == [3]
-    assert (findings.rows["record"], findings.errors) == (3, {})
