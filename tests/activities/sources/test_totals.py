@@ -1,6 +1,7 @@
 """Tables of an XLSX that end with a row of totals."""
 
 import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -51,3 +52,19 @@ def test_other_rows_are_read(tmp_path: Path, tables: tuple[tuple[str, int], ...]
 
 def test_a_range_that_is_chosen_is_read(tmp_path: Path) -> None:
     assert read(tmp_path / "book", ("A1:B4", 1), range="A1:B4") == (ROWS[1:], None)
+
+
+@pytest.mark.parametrize("part", ["xl/tables/table1.xml", "xl/worksheets/_rels/sheet1.xml.rels"])
+def test_a_damaged_description_of_a_table_keeps_no_row_from_being_read(
+    tmp_path: Path, part: str
+) -> None:
+    path = tmp_path / "book"
+    read(path, ("A1:B4", 1))
+    with zipfile.ZipFile(path) as archive:
+        header = archive.getinfo(part)
+    content = bytearray(path.read_bytes())
+    start = header.header_offset + 30 + len(part)
+    content[start : start + 8] = b"\xff" * 8
+    path.write_bytes(content)
+    table = open_table([path], ReadOptions(TableFormat.XLSX))
+    assert [list(row) for row in table.rows()] == ROWS[1:]

@@ -7,6 +7,7 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from functools import partial
 from itertools import islice
@@ -76,7 +77,8 @@ def read_workbook(path: Path, options: ReadOptions) -> table.Table:
 
 def _totals_row(path: Path, sheet: str) -> int | None:
     """The row of the totals of the only table of a sheet of an XLSX, counted from 1."""
-    with zipfile.ZipFile(path) as archive:
+    element = None
+    with suppress(*workbook_xml.UNREADABLE), zipfile.ZipFile(path) as archive:
         part = workbook_xml.part_of(archive, sheet)
         if part is None:
             return None
@@ -89,9 +91,9 @@ def _totals_row(path: Path, sheet: str) -> int | None:
         ]
         if len(parts) != 1:
             return None
-        found = next(workbook_xml.elements(archive, parts[0], "table"), None)
-    extent = None if found is None else _RANGE.fullmatch(found.get("ref", ""))
-    if found is None or extent is None or found.get("totalsRowCount", "0") == "0":
+        element = next(workbook_xml.elements(archive, parts[0], "table"), None)
+    extent = None if element is None else _RANGE.fullmatch(element.get("ref", ""))
+    if element is None or extent is None or element.get("totalsRowCount", "0") == "0":
         return None
     return int(extent[4] or extent[2])
 

@@ -90,7 +90,7 @@ def read_head(path: Path, sheet: str) -> SheetHead:
             if archive.getinfo(part).file_size > _SHEET_BYTES:
                 _add_later(codes, uncalculated, _pieces(archive, part), formats)
             return _summary(codes, uncalculated)
-    except _UNREADABLE:
+    except UNREADABLE:
         return SheetHead()
 
 
@@ -306,7 +306,8 @@ _ODD = {
 _ODD[Shown.MOMENT] = _ODD[Shown.DAY]
 _OF_AN_ERROR = rb"""\st=["']e["']"""
 _ERROR = re.compile(rb"""(<(?:\w+:)?c\s[^>]*?\bt=["'])e(?=["'])""")
-_UNREADABLE = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError)
+UNREADABLE = (zipfile.BadZipFile, zlib.error, OSError, ValueError, NotImplementedError, EOFError)
+"""The errors of an archive that is damaged, or packed in a way that is not known."""
 _PIECE = 256 * 1024
 _OVERLAP = 16 * 1024
 """Bytes that a cell with a formula fits into."""
@@ -349,7 +350,7 @@ class ExactSheet:
     @cached_property
     def _is_exact(self) -> bool:
         """True when a cell may be read otherwise: a sheet is searched once, and read often."""
-        with suppress(*_UNREADABLE), zipfile.ZipFile(self._path) as archive:
+        with suppress(*UNREADABLE), zipfile.ZipFile(self._path) as archive:
             part, patterns = part_of(archive, self.name), _Dates.of(archive).patterns()
             return bool(self._mixed) or (
                 part is not None
@@ -369,7 +370,7 @@ def with_errors_as_texts(path: Path, sheet: str) -> Path | None:
             for name in archive.namelist():
                 content = archive.read(name)
                 target.writestr(name, _ERROR.sub(rb"\1str", content) if name == part else content)
-    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, NotImplementedError, EOFError):
+    except UNREADABLE:
         return None
     return copy
 
@@ -457,7 +458,7 @@ class _Typed:
 
 def _exact_rows(path: Path, sheet: str, mixed: Set[int]) -> Iterator[tuple[int, Exact]]:
     """The rows with such cells, from the first on, which counts from 0; none for other files."""
-    with suppress(*_UNREADABLE, expat.ExpatError), zipfile.ZipFile(path) as archive:
+    with suppress(*UNREADABLE, expat.ExpatError), zipfile.ZipFile(path) as archive:
         part = part_of(archive, sheet)
         if part is None:
             return
