@@ -163,7 +163,7 @@ class Resource:
         async def listed(
             request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
         ) -> Response:
-            answer = await called(self.listing, request, limit=_PAGE, cursor=cursor)
+            answer = await call_operation(self.listing, request, limit=_PAGE, cursor=cursor)
             shell = await shell_of(request)
             return await self._page(
                 request,
@@ -193,7 +193,9 @@ class Resource:
         async def create(request: ApiRequest, body: Fields) -> Response:
             controls = await self._controls(request, None)
             values = values_of(controls, body.texts, {}) | await self._more(request, body, None)
-            made = await called(self.creating, request, read_as(_shape(self.creating), values))
+            made = await call_operation(
+                self.creating, request, read_as(_shape(self.creating), values)
+            )
             return await self._led(request, Notice.ADDED, made)
 
         return create
@@ -227,10 +229,10 @@ class Resource:
             }
             if update:
                 wanted = read_as(_shape(self.updating), update)
-                await called(self.updating, request, wanted, **preconditions)
+                await call_operation(self.updating, request, wanted, **preconditions)
             for key, value in moves.items():
                 operation = self.moving[key]
-                await called(operation, request, read_as(_shape(operation), {key: value}))
+                await call_operation(operation, request, read_as(_shape(operation), {key: value}))
             return await self._led(request, Notice.SAVED, row)
 
         return submit
@@ -238,7 +240,7 @@ class Resource:
     def _delete(self) -> Endpoint:
         async def delete(request: ApiRequest, form: Fields) -> Response:
             assert self.deleting is not None, "a resource that stays has no such form"
-            await called(self.deleting, request, **forced(self.deleting, form))
+            await call_operation(self.deleting, request, **force_of(self.deleting, form))
             return see_other(queried(_path(request, self.at), notice=Notice.REMOVED))
 
         return delete
@@ -314,9 +316,9 @@ class Resource:
     async def _stored(self, request: ApiRequest) -> Stored:
         """The one of the path. Raises NotFoundError."""
         if self.reading is not None:
-            return await called(self.reading, request)
+            return await call_operation(self.reading, request)
         wanted = request.path_params[self.parameter]
-        answer = await called(self.listing, request)
+        answer = await call_operation(self.listing, request)
         for one in _rows_of(answer):
             if self.key_of(one) == wanted:
                 return one
@@ -355,7 +357,7 @@ def act(  # the parts of a declaration
         if route_of(operation).operation.body is not None:
             filled = {key: text for key, text in form.texts.items() if text}
             wanted = read_as(_shape(operation), {**filled, **(body or {})})
-        answer = await called(operation, request, wanted, **forced(operation, form))
+        answer = await call_operation(operation, request, wanted, **force_of(operation, form))
         values = {"workspaceId": request.workspace_id, **request.path_params, "answer": answer}
         leads_to = queried(then.format_map(values), notice=notice)
         return done(request, message, leads_to) if message else see_other(leads_to)
@@ -375,7 +377,7 @@ def _declare(  # the parts of a declaration
     router.add(method, path, handler, access=access, errors=[*route.errors, ConflictError])
 
 
-async def called(
+async def call_operation(
     endpoint: Endpoint, request: ApiRequest, body: object = None, **values: object
 ) -> Stored:
     """The data that an operation answers to this body and these values of its query.
@@ -391,7 +393,7 @@ async def called(
     return None if isinstance(answer, Deferred) else answer.data
 
 
-def forced(endpoint: Endpoint, form: Fields) -> Mapping[str, object]:
+def force_of(endpoint: Endpoint, form: Fields) -> Mapping[str, object]:
     """The `force` of a deletion: true once the person was shown what it breaks."""
     takes = FORCE in route_of(endpoint).operation.query
     return {FORCE: form.texts.get(FORCE) == "true"} if takes else {}

@@ -256,16 +256,16 @@ def _guarded(endpoint: Endpoint, deletes: Deletes, parameter: str) -> Endpoint:
     signature = inspect.signature(endpoint, eval_str=True)
 
     async def guarded_endpoint(
-        request: ApiRequest, *, force: bool = deletes.forced, **given: object
+        request: ApiRequest, *, force: bool = deletes.forced, **arguments: object
     ) -> object:
         if force:
-            return await endpoint(request=request, **given)
+            return await endpoint(request=request, **arguments)
         # A proposal is tried with more scopes than its author has to read with.
         scopes = request.principal.usable_scopes(request.actor.role)
         reader = replace(request.actor, scopes=scopes)
         question = deletes.question(request, parameter)
         async with unless_in_use(request.work, reader, question):
-            return await endpoint(request=request, **given)
+            return await endpoint(request=request, **arguments)
 
     guarded_endpoint.__name__, guarded_endpoint.__module__ = endpoint.__name__, endpoint.__module__
     guarded_endpoint.__doc__ = f"{inspect.cleandoc(endpoint.__doc__ or '')}\n\n{deletes.sentence()}"

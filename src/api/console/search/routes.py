@@ -88,7 +88,7 @@ async def _titled(
 ) -> tuple[Sequence[Hit], bool]:
     """The newest hits of a kind, and whether there are more.
 
-    Kinds are asked apart: a database has fewer letters in common with a search than its records.
+    Kinds are asked apart: the records of a database may have its name in their titles.
     """
     if not text or Scope.RESOURCES_READ not in shell.scopes:
         return [], False

@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from api.console.entered import BLANK, Entered, Fields, read_as, redisplays
 from api.console.rendering import console_page, home_of, see_other
-from api.console.resource_pages import act, called, forced
+from api.console.resource_pages import act, call_operation, force_of
 from api.console.routing import page_router
 from api.console.workspace import settings
 from api.kernel.routing import ApiRequest, Cursor
@@ -70,7 +70,7 @@ async def change_role(request: ApiRequest, body: Fields) -> Response:
 async def remove_member_by_form(request: ApiRequest, body: Fields) -> Response:
     """Remove a member, or leave."""
     user_id = request.ids["userId"]
-    await called(api.remove_member, request, **forced(api.remove_member, body))
+    await call_operation(api.remove_member, request, **force_of(api.remove_member, body))
     if user_id == request.actor.user_id:
         return see_other("/")
     return settings.led_to(request, "members", notice=settings.Notice.REMOVED)
