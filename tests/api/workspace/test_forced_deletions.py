@@ -232,6 +232,23 @@ async def test_a_proposal_names_no_place_that_its_author_cannot_read(
     assert kept.is_success, kept.text
 
 
+@pytest.mark.parametrize("forced", [False, True])
+async def test_a_proposal_is_applied_with_the_force_it_was_made_with(
+    client: Client, space: Space, *, forced: bool
+) -> None:
+    path, use = await secret(client, space)
+    params = {"force": "true"} if forced else {}
+    proposed = await client.delete(path, headers={"Prefer": "propose"}, params=params)
+    change_id = proposed.json()["proposal"]["id"]
+    await publish(client, space, label="Uses", graph={"nodes": [use], "edges": []})
+    answer = await client.post(f"{space.path}/changes/{change_id}/apply", json={})
+    left = data_of(await client.get(f"{space.path}/secrets"))["secrets"]
+    if forced:
+        assert (answer.status_code, left) == (200, [])
+    else:
+        assert (answer.status_code, len(left)) == (409, 1)
+
+
 async def test_other_refusals_go_first(client: Client, space: Space) -> None:
     formula = {"label": "Tax", "kind": "formula", "settings": {"expression": "record.price * 0.2"}}
     made = await make_database(client, space, PRICE, STATUS, formula)
